@@ -1,0 +1,8 @@
+//! Reliable jobs and message handling on RabbitMQ, as values and state machines.
+#![forbid(unsafe_code)]
+
+pub mod message;
+pub mod rng;
+pub mod table;
+pub mod text;
+pub mod time;

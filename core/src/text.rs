@@ -1,0 +1,185 @@
+//! The short strings of AMQP: at most 255 **bytes** of UTF-8.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The longest short string, in bytes (AMQP 0-9-1, 4.2.5.3: the length is one octet).
+pub const SHORT_STRING_MAX: usize = 255;
+
+/// A `shortstr`: at most 255 bytes of UTF-8. Cloning costs a reference count.
+///
+/// It compares, orders, hashes and prints as the text it holds.
+#[derive(Clone)]
+pub struct ShortString(Text);
+
+#[derive(Clone)]
+enum Text {
+    Static(&'static str),
+    Shared(Arc<str>),
+}
+
+impl ShortString {
+    /// The empty string, which names the default exchange.
+    pub const EMPTY: Self = Self(Text::Static(""));
+
+    /// Checks the length and keeps a copy.
+    ///
+    /// # Errors
+    ///
+    /// [`TextTooLong`] above 255 bytes.
+    pub fn new(text: impl AsRef<str>) -> Result<Self, TextTooLong> {
+        let text = text.as_ref();
+        if text.len() > SHORT_STRING_MAX {
+            return Err(TextTooLong { bytes: text.len() });
+        }
+        Ok(Self(Text::Shared(text.into())))
+    }
+
+    /// A string that is known at compile time; allocates nothing.
+    ///
+    /// # Panics
+    ///
+    /// Above 255 bytes; in a `const` that is a compile error.
+    #[must_use]
+    pub const fn from_static(text: &'static str) -> Self {
+        assert!(text.len() <= SHORT_STRING_MAX, "an AMQP short string has at most 255 bytes");
+        Self(Text::Static(text))
+    }
+
+    /// As much of `text` as fits, cut at a character boundary.
+    #[must_use]
+    pub fn truncated(text: &str) -> Self {
+        let mut end = text.len().min(SHORT_STRING_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self(Text::Shared(text[..end].into()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Text::Static(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+}
+
+/// A text of more than 255 bytes where AMQP takes a short string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextTooLong {
+    /// The length found, in bytes.
+    pub bytes: usize,
+}
+
+impl fmt::Display for TextTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the text has {} bytes, AMQP allows {SHORT_STRING_MAX} here: shorten it", self.bytes)
+    }
+}
+
+impl std::error::Error for TextTooLong {}
+
+impl Deref for ShortString {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for ShortString {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Borrow<str> for ShortString {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Default for ShortString {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl PartialEq for ShortString {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for ShortString {}
+
+impl PartialEq<str> for ShortString {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for ShortString {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl PartialOrd for ShortString {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ShortString {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl std::hash::Hash for ShortString {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for ShortString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for ShortString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.as_str(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_counts_bytes_and_not_characters() {
+        assert!(ShortString::new("a".repeat(255)).is_ok());
+        assert_eq!(ShortString::new("a".repeat(256)), Err(TextTooLong { bytes: 256 }));
+        assert!(ShortString::new("é".repeat(127) + "a").is_ok());
+        assert_eq!(ShortString::new("é".repeat(128)), Err(TextTooLong { bytes: 256 }));
+    }
+
+    #[test]
+    fn a_cut_text_ends_at_a_character() {
+        let cut = ShortString::truncated(&"é".repeat(200));
+        assert_eq!(cut.len(), 254);
+        assert_eq!(ShortString::truncated("short"), "short");
+    }
+
+    #[test]
+    fn static_and_shared_texts_are_the_same_key() {
+        assert_eq!(ShortString::from_static("q"), ShortString::new("q").unwrap());
+    }
+}
