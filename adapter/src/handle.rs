@@ -1,0 +1,94 @@
+//! What every handle of one client holds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leveret_core::envelope::JobId;
+use leveret_core::session::{EnqueueError, NewJob};
+use leveret_core::topology::{Queue, QueueName};
+
+use crate::shared::{Answer, Shared};
+
+/// How long a client whose last handle was dropped goes on with what is under way.
+const DROP_GRACE: Duration = Duration::from_secs(5);
+
+/// One client. When the last handle is dropped, the client shuts itself down.
+pub(crate) struct Handle {
+    pub(crate) shared: Arc<Shared>,
+    /// The queues as the session knows them.
+    pub(crate) queues: BTreeMap<QueueName, Queue>,
+}
+
+/// What to do when too much is waiting already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenFull {
+    Wait,
+    Fail,
+}
+
+/// What the session said to a job.
+enum Begun {
+    /// Its verdict will come.
+    Accepted(JobId, Answer<leveret_core::session::PublishId, Result<(), EnqueueError>>),
+    /// There will be room.
+    Full(Answer<crate::shared::Ticket, ()>),
+}
+
+impl Handle {
+    /// Whether `queue` is what the session knows under its name; `None` when it knows nothing under it.
+    pub(crate) fn knows(&self, queue: &Queue) -> Option<bool> {
+        self.queues.get(queue.name()).map(|known| known == queue)
+    }
+
+    /// Enqueues a job and waits for the broker's verdict.
+    pub(crate) async fn enqueue(
+        &self,
+        queue: &QueueName,
+        job: NewJob,
+        when_full: WhenFull,
+    ) -> Result<JobId, EnqueueError> {
+        loop {
+            match self.begin(queue, &job, when_full)? {
+                Begun::Accepted(id, verdict) => {
+                    // Whatever ended the session, the job may have been written before.
+                    let verdict = verdict.await.ok().flatten();
+                    return verdict.unwrap_or(Err(EnqueueError::Unconfirmed)).map(|()| id);
+                }
+                Begun::Full(room) => {
+                    if !matches!(room.await, Ok(Some(()))) {
+                        return Err(EnqueueError::Closed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&self, queue: &QueueName, job: &NewJob, when_full: WhenFull) -> Result<Begun, EnqueueError> {
+        let wall = self.shared.wall();
+        let begun = self.shared.command(|state, now, _| match state.session.enqueue(now, wall, queue, job.clone()) {
+            Ok(accepted) => {
+                state.publishes.add(accepted.publish);
+                let verdict = Answer::new(&self.shared, |state| &mut state.publishes, accepted.publish);
+                Ok(Begun::Accepted(accepted.job, verdict))
+            }
+            Err(EnqueueError::Full) if when_full == WhenFull::Wait => {
+                let ticket = state.ticket();
+                state.room.add(ticket);
+                Ok(Begun::Full(Answer::new(&self.shared, |state| &mut state.room, ticket)))
+            }
+            Err(error) => Err(error),
+        });
+        begun.unwrap_or(Err(EnqueueError::Closed))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let _ = self.shared.command(|state, now, wakes| {
+            if !state.shutting_down {
+                state.shut_down(now, DROP_GRACE, wakes);
+            }
+        });
+    }
+}
