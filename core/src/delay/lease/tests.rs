@@ -163,11 +163,12 @@ proptest! {
         jobs in 1..30_u32,
         // In hundredths of the TTL.
         latency in 0..250_u64,
-        gap in 1..250_u64,
+        gap in 1..150_u64,
         others in any::<bool>(),
+        looks_ahead in any::<bool>(),
     ) {
         let part = |hundredths: u64| Duration::from_millis(u64::from(hold) * hundredths / 100);
-        let network = model::Network { latency: part(latency), gap: part(gap), others };
+        let network = model::Network { latency: part(latency), gap: part(gap), others, looks_ahead };
         let copies = model::run(seed, ttl(hold), jobs, &network);
         for job in 0..jobs {
             let mine: Vec<_> = copies.iter().filter(|copy| copy.job == job).collect();

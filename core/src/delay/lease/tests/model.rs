@@ -13,12 +13,14 @@ use crate::time::Instant;
 
 /// What the network does to a run.
 pub(super) struct Network {
-    /// The longest way in either direction.
+    /// The longest way in either direction. Most take a small part of it.
     pub(super) latency: Duration,
     /// The longest time between two jobs.
     pub(super) gap: Duration,
     /// Whether other clients declare the same holds now and then.
     pub(super) others: bool,
+    /// Whether the client takes a larger hold where confirms are slow. It must be right without, too.
+    pub(super) looks_ahead: bool,
 }
 
 /// One message that was published for a job.
@@ -102,19 +104,24 @@ impl Run<'_> {
         Duration::from_nanos(self.rng.next_u64() % (nanos + 1))
     }
 
+    fn way(&mut self) -> Duration {
+        let part = if self.rng.next_u64() % 4 == 0 { 1 } else { 30 };
+        self.up_to(self.network.latency / part)
+    }
+
     fn at(&mut self, when: Instant, event: Event) {
         self.order += 1;
         self.events.insert((when, self.order), event);
     }
 
     fn request(&mut self, now: Instant, event: Event) {
-        let way = self.up_to(self.network.latency);
+        let way = self.way();
         self.broker_busy = self.broker_busy.max(now + way);
         self.at(self.broker_busy, event);
     }
 
     fn reply(&mut self, now: Instant, event: Event) {
-        let way = self.up_to(self.network.latency);
+        let way = self.way();
         self.replies_until = self.replies_until.max(now + way);
         self.at(self.replies_until, event);
     }
@@ -165,7 +172,7 @@ impl Run<'_> {
     }
 
     fn publish(&mut self, now: Instant, job: u32, ttl: HoldTtl) {
-        let ttl = self.leases.choose(ttl);
+        let ttl = if self.network.looks_ahead { self.leases.choose(ttl) } else { ttl };
         if self.leases.before_publish(now, ttl) == Lease::Declare {
             self.send_declare(now, ttl);
         }
