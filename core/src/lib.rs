@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod delay;
+pub mod envelope;
 pub mod message;
 pub mod retry;
 pub mod rng;
