@@ -1,8 +1,12 @@
 //! Reliable jobs and message handling on RabbitMQ, as values and state machines.
 #![forbid(unsafe_code)]
 
+pub mod delay;
+pub mod envelope;
 pub mod message;
+pub mod retry;
 pub mod rng;
 pub mod table;
 pub mod text;
 pub mod time;
+pub mod topology;

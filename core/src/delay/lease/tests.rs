@@ -1,0 +1,182 @@
+mod model;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(millis: u64) -> Instant {
+    Instant::from_origin(Duration::from_millis(millis))
+}
+
+fn ttl(millis: u32) -> HoldTtl {
+    HoldTtl::from_millis(millis).unwrap()
+}
+
+fn tenths() -> Granularity {
+    Granularity::new(Duration::from_millis(100)).unwrap()
+}
+
+/// Declares, publishes and has the declare answered, all at one moment.
+fn publish(leases: &mut HoldLeases, now: Instant, ttl: HoldTtl) -> Cover {
+    leases.declare_sent(now, ttl);
+    let cover = leases.publish_sent(now, ttl);
+    leases.declare_ok(now, ttl);
+    cover
+}
+
+#[test]
+fn a_busy_hold_is_declared_again_before_its_lease_is_too_short_for_one_more_message() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let hold = ttl(3_000);
+    let mut declares = Vec::new();
+    for now in (0..9_000).step_by(300) {
+        if leases.before_publish(at(now), hold) == Lease::Declare {
+            declares.push(now);
+            leases.declare_sent(at(now), hold);
+            leases.declare_ok(at(now), hold);
+        }
+    }
+    // 3,000 ms of TTL less a quarter: publishing alone never renews anything.
+    assert_eq!(declares, [0, 2_400, 4_800, 7_200]);
+}
+
+#[test]
+fn a_confirm_in_time_is_safe_and_one_without_a_declare_never_is() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let stray = leases.publish_sent(at(0), ttl(1_000));
+    assert!(matches!(leases.after_confirm(at(0), stray), Confirmed::PublishAgain(_)));
+    let cover = publish(&mut leases, at(0), ttl(1_000));
+    assert_eq!(leases.after_confirm(at(749), cover), Confirmed::Safe);
+}
+
+#[test]
+fn a_late_confirm_is_saved_by_a_declare_that_is_answered_in_time() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let cover = publish(&mut leases, at(0), ttl(1_000));
+    let early = publish(&mut leases, at(0), ttl(1_000));
+    // Confirms have been taking 100 ms, so there is time for one more declare.
+    assert_eq!(leases.after_confirm(at(100), early), Confirmed::Safe);
+    let Confirmed::Renew(late) = leases.after_confirm(at(800), cover) else { panic!("too late to renew") };
+    leases.declare_sent(at(800), ttl(1_000));
+    assert_eq!(leases.after_declare_ok(at(801), late), Confirmed::Wait(late));
+
+    let mut in_time = leases.clone();
+    in_time.declare_ok(at(1_700), ttl(1_000));
+    assert_eq!(in_time.after_declare_ok(at(1_700), late), Confirmed::Safe);
+    // At 2,200 ms the answer may come from a new, empty queue.
+    leases.declare_ok(at(2_200), ttl(1_000));
+    assert!(matches!(leases.after_declare_ok(at(2_200), late), Confirmed::PublishAgain(_)));
+}
+
+#[test]
+fn a_declare_between_publish_and_late_confirm_counts_as_the_renewal() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let cover = publish(&mut leases, at(0), ttl(1_000));
+    publish(&mut leases, at(800), ttl(1_000));
+    assert_eq!(leases.after_confirm(at(1_200), cover), Confirmed::Safe);
+}
+
+#[test]
+fn a_confirm_that_takes_longer_than_the_delay_moves_to_a_hold_that_outlasts_it() {
+    let mut leases = HoldLeases::new(tenths());
+    let cover = publish(&mut leases, at(0), ttl(100));
+    let again = leases.after_confirm(at(150), cover);
+    // 200 ms would leave 150 ms for the confirm: not twice the time that it just took.
+    assert_eq!(again, Confirmed::PublishAgain(ttl(400)));
+    assert_eq!(leases.choose(ttl(100)), ttl(400), "the next one does not even try the smaller hold");
+    let cover = publish(&mut leases, at(1_000), ttl(400));
+    assert_eq!(leases.after_confirm(at(1_150), cover), Confirmed::Safe);
+}
+
+#[test]
+fn a_slow_confirm_is_forgotten_after_many_fast_ones() {
+    let mut leases = HoldLeases::new(tenths());
+    let cover = publish(&mut leases, at(0), ttl(100));
+    assert_ne!(leases.after_confirm(at(150), cover), Confirmed::Safe);
+    for now in (1_000..9_000).step_by(100) {
+        let cover = publish(&mut leases, at(now), ttl(400));
+        assert_eq!(leases.after_confirm(at(now + 2), cover), Confirmed::Safe);
+    }
+    assert_eq!(leases.choose(ttl(100)), ttl(100));
+}
+
+#[test]
+fn a_new_connection_trusts_no_earlier_lease() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let cover = publish(&mut leases, at(0), ttl(1_000));
+    leases.clear();
+    assert_eq!(leases.before_publish(at(1), ttl(1_000)), Lease::Declare);
+    let _ = publish(&mut leases, at(2), ttl(1_000));
+    assert!(matches!(leases.after_confirm(at(3), cover), Confirmed::PublishAgain(_)));
+}
+
+#[test]
+fn a_returned_message_ends_the_lease_it_was_published_under_and_no_later_one() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let cover = publish(&mut leases, at(0), ttl(1_000));
+    assert_eq!(leases.before_publish(at(1), ttl(1_000)), Lease::Covered);
+    assert_eq!(leases.after_return(cover), ttl(1_000));
+    assert_eq!(leases.before_publish(at(2), ttl(1_000)), Lease::Declare);
+    let _ = publish(&mut leases, at(3), ttl(1_000));
+    leases.after_return(cover);
+    assert_eq!(leases.before_publish(at(4), ttl(1_000)), Lease::Covered);
+}
+
+#[test]
+fn the_book_stays_bounded_and_forgets_what_expires_first() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    for seconds in 1..=1_000 {
+        let _ = publish(&mut leases, at(0), ttl(seconds * 1_000));
+    }
+    assert_eq!(leases.holds.len(), HOLDS_MAX);
+    assert_eq!(leases.before_publish(at(1), ttl(1_000_000)), Lease::Covered);
+    assert_eq!(leases.before_publish(at(1), ttl(100_000)), Lease::Declare);
+}
+
+#[test]
+fn a_larger_hold_is_found_from_any_hold_however_slow_the_confirms() {
+    let mut leases = HoldLeases::new(tenths());
+    let cover = publish(&mut leases, at(0), ttl(1));
+    let month = 31 * 86_400_000;
+    assert_eq!(leases.after_confirm(at(month), cover), Confirmed::PublishAgain(HoldTtl::MAX));
+    assert_eq!(leases.choose(ttl(1)), HoldTtl::MAX);
+    assert_eq!(leases.choose(HoldTtl::MAX), HoldTtl::MAX);
+}
+
+#[test]
+fn the_margin_leaves_part_of_every_ttl() {
+    for millis in [1, 2, 99, 100, 199, 200, 1_000, HoldTtl::MAX.as_millis()] {
+        let ttl = ttl(millis);
+        assert!(margin(ttl) > Duration::ZERO && margin(ttl) < ttl.as_duration(), "{ttl}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Against a model of a classic queue: whatever the network does, a message that the book calls safe is
+    /// released and not dropped, not before its delay, and every job gets such a message in the end.
+    #[test]
+    fn a_message_called_safe_is_never_dropped_and_never_early(
+        seed in any::<u64>(),
+        hold in prop_oneof![Just(100_u32), Just(300), Just(1_000), Just(5_000)],
+        jobs in 1..30_u32,
+        // In hundredths of the TTL.
+        latency in 0..250_u64,
+        gap in 1..150_u64,
+        others in any::<bool>(),
+        looks_ahead in any::<bool>(),
+    ) {
+        let part = |hundredths: u64| Duration::from_millis(u64::from(hold) * hundredths / 100);
+        let network = model::Network { latency: part(latency), gap: part(gap), others, looks_ahead };
+        let copies = model::run(seed, ttl(hold), jobs, &network);
+        for job in 0..jobs {
+            let mine: Vec<_> = copies.iter().filter(|copy| copy.job == job).collect();
+            prop_assert!(mine.iter().any(|copy| copy.safe), "job {job} has no safe copy: {mine:?}");
+            for copy in mine.into_iter().filter(|copy| copy.safe) {
+                let released = copy.released.expect("a copy called safe was dropped");
+                prop_assert!(released >= copy.published + ttl(hold).as_duration(), "early: {copy:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What must exist on the broker, as plain values: names, declarations, the description of a job queue.
+//!
+//! A [`Queue`] is what a user writes. [`Queue::plan`] parses it once into a [`QueuePlan`], which cannot be
+//! wrong and answers with the declarations of the work queue, its dead-letter queue and its hold queues. The
+//! names and arguments are wire format: services that share a queue must agree on every one of them, or
+//! RabbitMQ refuses the second one with 406, which [`Mismatch`] reads.
+
+pub mod declaration;
+pub mod mismatch;
+pub mod name;
+pub mod queue;
+
+pub use declaration::QueueDeclaration;
+pub use mismatch::Mismatch;
+pub use name::{NameError, QueueName};
+pub use queue::{Queue, QueueError, QueuePlan};
