@@ -8,8 +8,8 @@ mod runtime;
 
 pub use leveret_adapter::{
     Closed, Config, ConnectError, ConnectedClient, Endpoint, EnqueueError, Job, JobContext, JobError, JobId,
-    LinkEnd, Producer, Queue, QueueCounts, QueueName, RequestError, RetryPolicy, Settled, Settlement, Stopped,
-    SubscribeError, SubscriptionError, UriError, Worker, WorkerError, WorkerReport,
+    LinkEnd, Producer, Queue, QueueCounts, QueueName, RequestError, RetryPolicy, Settled, Settlement,
+    Stopped, SubscribeError, SubscriptionError, UriError, Worker, WorkerError, WorkerReport,
 };
 pub use runtime::{AsyncStd, Sleep, Tcp};
 

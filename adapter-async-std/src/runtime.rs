@@ -68,9 +68,10 @@ pub struct Tcp(TcpStream);
 
 impl Transport for Tcp {
     fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
-        // async-std reads into initialised memory only.
+        // async-std reads into initialised memory only, and zeroing much for a read that finds little is a waste.
+        const ROOM: usize = 16 << 10;
         let filled = input.len();
-        input.resize(input.capacity(), 0);
+        input.resize(input.capacity().min(filled + ROOM), 0);
         let read = Pin::new(&mut self.0).poll_read(cx, &mut input[filled..]);
         let got = match &read {
             Poll::Ready(Ok(count)) => *count,

@@ -37,8 +37,8 @@ mod runtime;
 
 pub use leveret_adapter::{
     Closed, Config, ConnectError, ConnectedClient, Endpoint, EnqueueError, Job, JobContext, JobError, JobId,
-    LinkEnd, Producer, QueueCounts, Queue, QueueName, RequestError, RetryPolicy, Settled, Settlement, Stopped,
-    SubscribeError, SubscriptionError, UriError, Worker, WorkerError, WorkerReport,
+    LinkEnd, Producer, Queue, QueueCounts, QueueName, RequestError, RetryPolicy, Settled, Settlement,
+    Stopped, SubscribeError, SubscriptionError, UriError, Worker, WorkerError, WorkerReport,
 };
 pub use runtime::{Sleep, Tcp, Tokio};
 

@@ -1,5 +1,6 @@
 //! The client: from a configuration to handles.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -7,20 +8,21 @@ use std::time::Duration;
 
 use leveret_core::envelope::JobId;
 use leveret_core::session::{
-    Closed, ConnectError, EnqueueError, QueueCounts, RequestError, RequestId, Session, SubscribeError,
+    Closed, ConfigError, ConnectError, EnqueueError, QueueCounts, RequestError, RequestId, Session,
 };
 use leveret_core::text::ShortString;
-use leveret_core::topology::Queue;
+use leveret_core::time::Instant;
+use leveret_core::topology::{Queue, QueueName};
 
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::handle::{Handle, WhenFull};
+use crate::handle::{Handle, Known, WhenFull};
 use crate::job::Job;
 use crate::producer::{self, Producer};
 use crate::runtime::Spawn;
-use crate::shared::{Answer, Shared, State, Stopped};
+use crate::shared::{Answer, End, Shared, State, Stopped};
 use crate::waiters::Waiters;
-use crate::worker::{Worker, WorkerError};
+use crate::worker::Worker;
 
 /// A client that is not connected yet: where to connect, and the queues that it may use.
 #[derive(Clone, Debug)]
@@ -66,7 +68,7 @@ impl<R: Spawn> Client<R> {
     pub async fn connect(self) -> Result<ConnectedClient, ConnectError> {
         let Self { runtime, config } = self;
         let config = config.into_session();
-        let queues = config.queues.iter().map(|queue| (queue.name().clone(), queue.clone())).collect();
+        let queues = known(&config.queues).map_err(ConnectError::Config)?;
         let session = Session::new(config, runtime.seed()).map_err(ConnectError::Config)?;
         let shared = Shared::new(session, runtime.clone());
         let client = ConnectedClient { handle: Arc::new(Handle { shared: shared.clone(), queues }) };
@@ -214,7 +216,7 @@ impl ConnectedClient {
     pub async fn shutdown(&self, grace: Duration) -> Result<Closed, Stopped> {
         let shared = &self.handle.shared;
         let ended = shared.command(|state, now, wakes| match &state.end {
-            Some(crate::shared::End::Closed(closed)) => Err(closed.clone()),
+            Some(End::Closed(closed)) => Err(closed.clone()),
             _ => {
                 state.shut_down(now, grace, wakes);
                 let ticket = state.ticket();
@@ -230,16 +232,16 @@ impl ConnectedClient {
 
     async fn request<T>(
         &self,
-        ask: impl FnOnce(&mut State, leveret_core::time::Instant) -> RequestId,
+        ask: impl FnOnce(&mut State, Instant) -> Result<RequestId, RequestError>,
         table: fn(&mut State) -> &mut Waiters<RequestId, Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
         let shared = &self.handle.shared;
         let asked = shared.command(|state, now, _| {
-            let request = ask(state, now);
+            let request = ask(state, now)?;
             table(state).add(request);
-            Answer::new(shared, table, request)
+            Ok(Answer::new(shared, table, request))
         });
-        let answer = asked.map_err(|_| RequestError::Closed)?;
+        let answer = asked.unwrap_or(Err(RequestError::Closed))?;
         answer.await.ok().flatten().unwrap_or(Err(RequestError::Closed))
     }
 }
@@ -248,4 +250,14 @@ impl fmt::Debug for ConnectedClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectedClient").field("queues", &self.handle.queues.keys()).finish()
     }
+}
+
+/// The queues as the session will know them.
+fn known(queues: &[Queue]) -> Result<BTreeMap<QueueName, Known>, ConfigError> {
+    let mut known = BTreeMap::new();
+    for queue in queues {
+        let prefetch = queue.plan().map_err(ConfigError::Queue)?.prefetch();
+        known.insert(queue.name().clone(), Known { queue: queue.clone(), prefetch });
+    }
+    Ok(known)
 }

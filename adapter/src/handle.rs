@@ -1,14 +1,15 @@
 //! What every handle of one client holds.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leveret_core::envelope::JobId;
-use leveret_core::session::{EnqueueError, NewJob};
+use leveret_core::session::{EnqueueError, NewJob, PublishId};
 use leveret_core::topology::{Queue, QueueName};
 
-use crate::shared::{Answer, Shared};
+use crate::shared::{Answer, Shared, Ticket};
 
 /// How long a client whose last handle was dropped goes on with what is under way.
 const DROP_GRACE: Duration = Duration::from_secs(5);
@@ -16,8 +17,19 @@ const DROP_GRACE: Duration = Duration::from_secs(5);
 /// One client. When the last handle is dropped, the client shuts itself down.
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
-    /// The queues as the session knows them.
-    pub(crate) queues: BTreeMap<QueueName, Queue>,
+    pub(crate) queues: BTreeMap<QueueName, Known>,
+}
+
+/// A queue as the session knows it.
+pub(crate) struct Known {
+    pub(crate) queue: Queue,
+    pub(crate) prefetch: NonZeroU16,
+}
+
+/// Why a queue cannot be used: not with this client, or not with this description.
+pub(crate) enum Unusable {
+    Unknown(QueueName),
+    DescribedOtherwise(QueueName),
 }
 
 /// What to do when too much is waiting already.
@@ -30,15 +42,19 @@ pub(crate) enum WhenFull {
 /// What the session said to a job.
 enum Begun {
     /// Its verdict will come.
-    Accepted(JobId, Answer<leveret_core::session::PublishId, Result<(), EnqueueError>>),
+    Accepted(JobId, Answer<PublishId, Result<(), EnqueueError>>),
     /// There will be room.
-    Full(Answer<crate::shared::Ticket, ()>),
+    Full(Answer<Ticket, ()>),
 }
 
 impl Handle {
-    /// Whether `queue` is what the session knows under its name; `None` when it knows nothing under it.
-    pub(crate) fn knows(&self, queue: &Queue) -> Option<bool> {
-        self.queues.get(queue.name()).map(|known| known == queue)
+    /// What is known of a queue, provided that the caller describes it as the client was told.
+    pub(crate) fn known(&self, queue: &Queue) -> Result<&Known, Unusable> {
+        match self.queues.get(queue.name()) {
+            Some(known) if known.queue == *queue => Ok(known),
+            Some(_) => Err(Unusable::DescribedOtherwise(queue.name().clone())),
+            None => Err(Unusable::Unknown(queue.name().clone())),
+        }
     }
 
     /// Enqueues a job and waits for the broker's verdict.
@@ -66,19 +82,20 @@ impl Handle {
 
     fn begin(&self, queue: &QueueName, job: &NewJob, when_full: WhenFull) -> Result<Begun, EnqueueError> {
         let wall = self.shared.wall();
-        let begun = self.shared.command(|state, now, _| match state.session.enqueue(now, wall, queue, job.clone()) {
-            Ok(accepted) => {
-                state.publishes.add(accepted.publish);
-                let verdict = Answer::new(&self.shared, |state| &mut state.publishes, accepted.publish);
-                Ok(Begun::Accepted(accepted.job, verdict))
-            }
-            Err(EnqueueError::Full) if when_full == WhenFull::Wait => {
-                let ticket = state.ticket();
-                state.room.add(ticket);
-                Ok(Begun::Full(Answer::new(&self.shared, |state| &mut state.room, ticket)))
-            }
-            Err(error) => Err(error),
-        });
+        let begun =
+            self.shared.command(|state, now, _| match state.session.enqueue(now, wall, queue, job.clone()) {
+                Ok(accepted) => {
+                    state.publishes.add(accepted.publish);
+                    let verdict = Answer::new(&self.shared, |state| &mut state.publishes, accepted.publish);
+                    Ok(Begun::Accepted(accepted.job, verdict))
+                }
+                Err(EnqueueError::Full) if when_full == WhenFull::Wait => {
+                    let ticket = state.ticket();
+                    state.room.add(ticket);
+                    Ok(Begun::Full(Answer::new(&self.shared, |state| &mut state.room, ticket)))
+                }
+                Err(error) => Err(error),
+            });
         begun.unwrap_or(Err(EnqueueError::Closed))
     }
 }
@@ -86,7 +103,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let _ = self.shared.command(|state, now, wakes| {
-            if !state.shutting_down {
+            if state.end.is_none() && !state.shutting_down {
                 state.shut_down(now, DROP_GRACE, wakes);
             }
         });

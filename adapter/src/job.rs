@@ -122,7 +122,7 @@ fn chain(error: &(dyn Error + Send + Sync + 'static)) -> String {
 
     impl fmt::Display for Chain<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            self.0.fmt(f)?;
+            fmt::Display::fmt(self.0, f)?;
             let mut cause = self.0.source();
             while let Some(error) = cause {
                 write!(f, ": {error}")?;

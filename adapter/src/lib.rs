@@ -37,7 +37,7 @@ pub use leveret_core::connection::UriError;
 pub use leveret_core::envelope::JobId;
 pub use leveret_core::retry::RetryPolicy;
 pub use leveret_core::session::{
-    Closed, ConnectError, EnqueueError, Endpoint, LinkEnd, QueueCounts, RequestError, Settled, Settlement,
+    Closed, ConnectError, Endpoint, EnqueueError, LinkEnd, QueueCounts, RequestError, Settled, Settlement,
     SubscribeError, SubscriptionError,
 };
 pub use leveret_core::topology::{Queue, QueueName};

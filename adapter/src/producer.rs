@@ -9,7 +9,7 @@ use leveret_core::envelope::{JobId, JobType, RawPayload};
 use leveret_core::session::{EnqueueError, NewJob};
 use leveret_core::topology::{Queue, QueueName};
 
-use crate::handle::{Handle, WhenFull};
+use crate::handle::{Handle, Unusable, WhenFull};
 use crate::job::Job;
 
 /// Enqueues to one queue. Made by [`ConnectedClient::producer`](crate::ConnectedClient::producer). Clones share the
@@ -116,10 +116,10 @@ pub(crate) fn enqueue<J: Job>(
 }
 
 fn known(handle: &Handle, queue: &Queue) -> Result<(), EnqueueError> {
-    match handle.knows(queue) {
-        Some(true) => Ok(()),
-        Some(false) => Err(EnqueueError::DifferentDescription { queue: queue.name().clone() }),
-        None => Err(EnqueueError::UnknownQueue { queue: queue.name().clone() }),
+    match handle.known(queue) {
+        Ok(_) => Ok(()),
+        Err(Unusable::DescribedOtherwise(queue)) => Err(EnqueueError::DifferentDescription { queue }),
+        Err(Unusable::Unknown(queue)) => Err(EnqueueError::UnknownQueue { queue }),
     }
 }
 

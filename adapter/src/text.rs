@@ -16,7 +16,7 @@ pub(crate) fn bounded(arguments: fmt::Arguments<'_>) -> String {
 
 struct Bounded(String);
 
-impl fmt::Write for Bounded {
+impl Write for Bounded {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let mut end = part.len().min(TEXT_MAX - self.0.len());
         while !part.is_char_boundary(end) {

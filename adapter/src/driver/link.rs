@@ -11,8 +11,12 @@ use leveret_core::time::Instant;
 use crate::panic::BoxFuture;
 use crate::runtime::Transport;
 
-/// How much is read at once. A connection's input buffer is at most this and one incomplete frame.
+/// How much room is made for reading. A connection's input buffer is at most this and one incomplete frame.
 const READ_CHUNK: usize = 64 << 10;
+
+/// Room is made when less than this is left, and not sooner: while bodies of earlier messages are in use, it is a new
+/// block every time.
+const READ_LEAST: usize = 4 << 10;
 
 /// Reads that are handed to the session per turn, each of them bounded by the session: a bound on how long the lock
 /// is held.
@@ -205,7 +209,9 @@ impl<T: Transport> Open<T> {
     fn read(&mut self, cx: &mut Context<'_>) -> bool {
         // While the session wants nothing, the socket's own buffer fills up and the peer has to wait.
         let read = if self.wanted && !self.fresh {
-            self.input.reserve(READ_CHUNK);
+            if self.input.capacity() - self.input.len() < READ_LEAST {
+                self.input.reserve(READ_CHUNK);
+            }
             self.transport.poll_read(cx, &mut self.input)
         } else {
             Poll::Pending

@@ -117,7 +117,8 @@ impl<R: Runtime> Driver<R> {
                     let runtime = self.runtime.clone();
                     let connecting = async move { runtime.connect(&endpoint).await };
                     let link = self.links.iter_mut().find(|known| known.id() == link);
-                    link.expect("there is one for each of `LinkId::ALL`").connect(attempt, Box::pin(connecting));
+                    link.expect("there is one for each of `LinkId::ALL`")
+                        .connect(attempt, Box::pin(connecting));
                 }
                 SessionEvent::Drop { link, attempt, flush } => {
                     let link = self.links.iter_mut().find(|known| known.id() == link);
@@ -163,6 +164,9 @@ impl<R: Runtime> Driver<R> {
         true
     }
 }
+
+// Nothing in it is pinned in place.
+impl<R: Runtime> Unpin for Driver<R> {}
 
 impl<R: Runtime> Future for Driver<R> {
     type Output = ();

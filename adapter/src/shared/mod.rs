@@ -14,7 +14,7 @@ use leveret_core::session::Session;
 use leveret_core::time::{Instant, UnixMillis};
 
 pub(crate) use answer::Answer;
-pub(crate) use state::{End, State};
+pub(crate) use state::{End, State, Ticket};
 
 use crate::panic::BoxFuture;
 use crate::runtime::Spawn;
@@ -103,18 +103,21 @@ impl Shared {
     /// # Errors
     ///
     /// [`Stopped`] when there is no driver any more that would.
-    pub(crate) fn command<T>(&self, f: impl FnOnce(&mut State, Instant, &mut Wakes) -> T) -> Result<T, Stopped> {
+    pub(crate) fn command<T>(
+        &self,
+        f: impl FnOnce(&mut State, Instant, &mut Wakes) -> T,
+    ) -> Result<T, Stopped> {
         // A clock may be a system call. That `now` is a little old under the lock is a step back, which a session
         // tolerates.
         let now = self.services.now();
-        self.with(|state, wakes| {
-            if let Some(End::Stopped(stopped)) = &state.end {
-                return Err(*stopped);
-            }
-            let result = f(state, now, wakes);
-            wakes.extend(state.driver.take());
-            Ok(result)
-        })?
+        let (result, driver) = self.with(|state, wakes| match &state.end {
+            Some(End::Stopped(stopped)) => (Err(*stopped), None),
+            _ => (Ok(f(state, now, wakes)), state.driver.take()),
+        })?;
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        result
     }
 
     /// The same as [`Self::with`], for a caller who brings its own memory and wakes by itself.

@@ -5,8 +5,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use leveret_core::session::{
-    Closed, ConnectError, EnqueueError, PublishId, QueueCounts, RequestError, RequestId, Session, SessionEvent,
-    Settled, Settlement, SubscriptionId,
+    Closed, ConnectError, EnqueueError, PublishId, QueueCounts, RequestError, RequestId, Session,
+    SessionEvent, Settled, Settlement, SubscriptionId,
 };
 use leveret_core::settle::{DeliveryId, Outcome};
 use leveret_core::time::Instant;

@@ -23,6 +23,8 @@ pub(crate) struct Dispatch {
     /// Slots that wait for a job.
     idle: BTreeMap<SlotId, Waker>,
     slots: usize,
+    /// Whether the runtime dropped a slot that it had not begun to run.
+    no_tasks: bool,
     limit: usize,
     next_slot: SlotId,
     stopping: bool,
@@ -45,6 +47,8 @@ pub(super) enum Step {
     Spawn(std::ops::Range<SlotId>),
     /// Show these to the observer.
     Observe(VecDeque<Settled>),
+    /// Give up: slots do not run.
+    NoTasks,
     /// Answer with this.
     Ended(Result<WorkerReport, SubscriptionError>),
 }
@@ -56,6 +60,7 @@ impl Dispatch {
             ready: VecDeque::new(),
             idle: BTreeMap::new(),
             slots: 0,
+            no_tasks: false,
             limit,
             next_slot: 0,
             stopping: false,
@@ -117,6 +122,9 @@ impl Dispatch {
         {
             return Poll::Ready(Step::Observe(std::mem::take(unseen)));
         }
+        if self.no_tasks && !self.stopping {
+            return Poll::Ready(Step::NoTasks);
+        }
         let wanted = self.ready.len().min(self.limit - self.slots);
         if wanted > 0 {
             let first = self.next_slot;
@@ -164,10 +172,15 @@ impl Dispatch {
     }
 
     /// A slot is gone, perhaps after it was woken for a job that it will not take.
-    pub(super) fn leave(&mut self, slot: SlotId, wakes: &mut Wakes) {
+    ///
+    /// One that never ran is not replaced, or it would be replaced for ever.
+    pub(super) fn leave(&mut self, slot: SlotId, started: bool, wakes: &mut Wakes) {
         wakes.retire(self.idle.remove(&slot));
         self.slots -= 1;
-        if !self.ready.is_empty() {
+        if !started {
+            self.no_tasks = true;
+            wakes.extend(self.runner.take());
+        } else if !self.ready.is_empty() {
             self.wake_for_ready(wakes);
         }
     }

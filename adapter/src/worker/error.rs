@@ -32,6 +32,8 @@ pub enum WorkerError {
     Ended(SubscriptionError),
     /// The client was closed before the worker had ended.
     Closed,
+    /// The runtime drops the worker's tasks instead of running them. What was delivered goes back to the broker.
+    NoTasks,
     /// The client has stopped without having been shut down.
     Stopped(Stopped),
 }
@@ -54,6 +56,10 @@ impl fmt::Display for WorkerError {
             Self::Subscribe(error) => error.fmt(f),
             Self::Ended(error) => error.fmt(f),
             Self::Closed => f.write_str("the client was closed while the worker ran"),
+            Self::NoTasks => f.write_str(
+                "the runtime does not run the worker's tasks: run the worker inside the runtime in which its client \
+                 was connected, and before that runtime shuts down",
+            ),
             Self::Stopped(stopped) => stopped.fmt(f),
         }
     }

@@ -14,7 +14,8 @@ use crate::panic::{BoxFuture, Caught, catch};
 use crate::text::bounded;
 
 /// A handler of any job type: it decodes the payload and starts the run, or says why the payload does not decode.
-type Handler = Box<dyn Fn(&RawPayload, JobContext) -> Result<BoxFuture<Result<(), JobError>>, String> + Send + Sync>;
+type Handler =
+    Box<dyn Fn(&RawPayload, JobContext) -> Result<BoxFuture<Result<(), JobError>>, String> + Send + Sync>;
 
 /// The handlers of one worker, by job type.
 pub(super) struct Handlers {

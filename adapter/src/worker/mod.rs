@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use leveret_core::session::{Settled, SubscriptionError, SubscriptionId};
+use leveret_core::session::{Settled, SubscribeError, SubscriptionId};
 use leveret_core::topology::Queue;
 
 pub(crate) use dispatch::Dispatch;
@@ -28,7 +28,7 @@ use handlers::{Handlers, Registered};
 pub use report::WorkerReport;
 use slot::Slot;
 
-use crate::handle::Handle;
+use crate::handle::{Handle, Unusable};
 use crate::job::{Job, JobContext, JobError};
 use crate::panic::catch;
 use crate::shared::End;
@@ -146,6 +146,7 @@ impl Worker {
                 }
                 Next::Step(Step::Spawn(slots)) => running.spawn(slots),
                 Next::Step(Step::Observe(settled)) => running.observe(settled),
+                Next::Step(Step::NoTasks) => return Err(WorkerError::NoTasks),
                 Next::Step(Step::Ended(result)) => return result.map_err(WorkerError::Ended),
                 Next::Failed(error) => return Err(error),
             }
@@ -155,7 +156,10 @@ impl Worker {
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("queue", self.queue.name()).field("grace", &self.grace).finish_non_exhaustive()
+        f.debug_struct("Worker")
+            .field("queue", self.queue.name())
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -178,7 +182,15 @@ struct Running {
 impl Running {
     fn start(worker: Worker) -> Result<Self, WorkerError> {
         let Worker { handle, queue, handlers, observer, grace } = worker;
-        let limit = handle.known(&queue)?.prefetch().get().into();
+        let limit = match handle.known(&queue) {
+            Ok(known) => known.prefetch.get().into(),
+            Err(Unusable::DescribedOtherwise(queue)) => {
+                return Err(WorkerError::DifferentDescription { queue });
+            }
+            Err(Unusable::Unknown(queue)) => {
+                return Err(WorkerError::Subscribe(SubscribeError::UnknownQueue { queue }));
+            }
+        };
         let handlers = Arc::new(handlers.check(queue.name().clone())?);
         let subscribed = handle.shared.command(|state, now, _| {
             let subscription = state.session.subscribe(now, queue.name())?;
@@ -210,13 +222,7 @@ impl Running {
 
     fn spawn(&self, slots: Range<SlotId>) {
         for id in slots {
-            let slot = Slot {
-                handle: self.handle.clone(),
-                handlers: self.handlers.clone(),
-                subscription: self.subscription,
-                id,
-                holding: None,
-            };
+            let slot = Slot::new(self.handle.clone(), self.handlers.clone(), self.subscription, id);
             self.handle.shared.spawn(slot.run());
         }
     }
@@ -232,7 +238,10 @@ impl Running {
 
     fn stop(&self) {
         // Where nothing can be commanded any more, the next step says why.
-        let _ = self.handle.shared.command(|state, now, wakes| state.unsubscribe(now, self.subscription, self.grace, wakes));
+        let _ = self
+            .handle
+            .shared
+            .command(|state, now, wakes| state.unsubscribe(now, self.subscription, self.grace, wakes));
     }
 }
 

@@ -38,6 +38,7 @@ impl WorkerReport {
             Settlement::Rejected { .. } => &mut self.rejected,
             Settlement::HandedBack { .. } => &mut self.handed_back,
             Settlement::Stale => &mut self.stale,
+            _ => return,
         };
         *counter += 1;
     }

@@ -15,17 +15,29 @@ use crate::handle::Handle;
 ///
 /// It keeps the client alive, so that a job that is running when the last handle is dropped can be settled.
 pub(super) struct Slot {
-    pub(super) handle: Arc<Handle>,
-    pub(super) handlers: Arc<Handlers>,
-    pub(super) subscription: SubscriptionId,
-    pub(super) id: SlotId,
+    handle: Arc<Handle>,
+    handlers: Arc<Handlers>,
+    subscription: SubscriptionId,
+    id: SlotId,
+    /// Whether the runtime has begun to run it.
+    started: bool,
     /// The job that is running.
-    pub(super) holding: Option<DeliveryId>,
+    holding: Option<DeliveryId>,
 }
 
 impl Slot {
+    pub(super) const fn new(
+        handle: Arc<Handle>,
+        handlers: Arc<Handlers>,
+        subscription: SubscriptionId,
+        id: SlotId,
+    ) -> Self {
+        Self { handle, handlers, subscription, id, started: false, holding: None }
+    }
+
     /// Runs jobs until no further one will come.
     pub(super) async fn run(mut self) {
+        self.started = true;
         let mut next = self.wait().await;
         while let Some(job) = next {
             self.holding = Some(job.delivery);
@@ -45,10 +57,11 @@ impl Slot {
     }
 
     fn poll_wait(&self, cx: &Context<'_>) -> Poll<Option<JobDelivery>> {
-        let polled = self.handle.shared.with(|state, wakes| match state.workers.get_mut(&self.subscription) {
-            Some(worker) if state.end.is_none() => worker.next(self.id, cx, wakes),
-            _ => Poll::Ready(None),
-        });
+        let polled =
+            self.handle.shared.with(|state, wakes| match state.workers.get_mut(&self.subscription) {
+                Some(worker) if state.end.is_none() => worker.next(self.id, cx, wakes),
+                _ => Poll::Ready(None),
+            });
         polled.unwrap_or(Poll::Ready(None))
     }
 
@@ -74,11 +87,14 @@ impl Drop for Slot {
     fn drop(&mut self) {
         // A task that is dropped while its job runs says nothing about the job: it has not failed.
         if let Some(delivery) = self.holding {
-            let _ = self.handle.shared.command(|state, now, _| state.session.settle(now, delivery, Outcome::HandBack));
+            let _ = self
+                .handle
+                .shared
+                .command(|state, now, _| state.session.settle(now, delivery, Outcome::HandBack));
         }
         let _ = self.handle.shared.with(|state, wakes| {
             if let Some(worker) = state.workers.get_mut(&self.subscription) {
-                worker.leave(self.id, wakes);
+                worker.leave(self.id, self.started, wakes);
             }
         });
     }
