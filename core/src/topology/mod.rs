@@ -1,0 +1,5 @@
+//! What must exist on the broker, as plain values.
+
+pub mod declaration;
+
+pub use declaration::QueueDeclaration;
