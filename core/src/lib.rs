@@ -1,8 +1,12 @@
 //! Reliable jobs and message handling on RabbitMQ, as values and state machines.
 #![forbid(unsafe_code)]
 
+<<<<<<< HEAD
 pub mod delay;
 pub mod envelope;
+=======
+pub mod connection;
+>>>>>>> wire
 pub mod message;
 pub mod retry;
 pub mod rng;
@@ -11,3 +15,8 @@ pub mod table;
 pub mod text;
 pub mod time;
 pub mod topology;
+<<<<<<< HEAD
+=======
+
+mod wire;
+>>>>>>> wire
