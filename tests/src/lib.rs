@@ -1,1 +1,6 @@
-//! Placeholder.
+//! What the suites of leveret stand on.
+//!
+//! [`rabbitmq`] finds or starts real RabbitMQ servers.
+#![forbid(unsafe_code)]
+
+pub mod rabbitmq;
