@@ -21,7 +21,7 @@ pub struct RealBroker {
 enum Operator {
     Server(Server),
     #[cfg(feature = "testcontainers")]
-    Container(Container),
+    Container(Box<Container>),
     SomebodyElse,
 }
 
@@ -55,7 +55,7 @@ impl RealBroker {
         let address = container.address();
         let greeting = greet(&address)?;
         let uri = format!("amqp://guest:guest@{address}/%2f");
-        Ok(Self { uri, version: greeting.version, operator: Operator::Container(container) })
+        Ok(Self { uri, version: greeting.version, operator: Operator::Container(Box::new(container)) })
     }
 
     /// Its URI, with credentials; the virtual host is `/` where the suite started it.

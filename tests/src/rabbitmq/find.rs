@@ -50,7 +50,7 @@ pub(super) fn listed(list: &str) -> Result<Vec<RealBroker>, RealBrokerError> {
 fn of_this_machine() -> Result<Vec<RealBroker>, RealBrokerError> {
     let installations = [Installation::local(), Installation::version_4()];
     std::thread::scope(|scope| {
-        let start = |installation| scope.spawn(|| RealBroker::start(installation));
+        let start = |installation| scope.spawn(move || RealBroker::start(installation));
         let starting: Vec<_> = installations.iter().flatten().map(start).collect();
         starting
             .into_iter()
