@@ -1,12 +1,9 @@
 //! Reliable jobs and message handling on RabbitMQ, as values and state machines.
 #![forbid(unsafe_code)]
 
-<<<<<<< HEAD
+pub mod connection;
 pub mod delay;
 pub mod envelope;
-=======
-pub mod connection;
->>>>>>> wire
 pub mod message;
 pub mod retry;
 pub mod rng;
@@ -15,8 +12,5 @@ pub mod table;
 pub mod text;
 pub mod time;
 pub mod topology;
-<<<<<<< HEAD
-=======
 
 mod wire;
->>>>>>> wire

@@ -135,6 +135,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use leveret_core::rng::Rng;
 
     fn styles() -> impl Strategy<Value = ConfirmStyle> {
         prop_oneof![
