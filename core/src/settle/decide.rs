@@ -40,6 +40,7 @@ pub enum Decision {
 
 /// The message that takes the place of a delivery.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Successor {
     /// Where it goes.
     pub target: Target,

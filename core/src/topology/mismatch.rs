@@ -70,7 +70,7 @@ impl fmt::Display for Mismatch {
         )?;
         f.write_str(match argument.as_str() {
             "x-max-priority" => {
-                "the priorities of an existing queue cannot be changed, by a policy neither: describe the queue \
+                "the priorities of an existing queue cannot be changed, not by a policy either: describe the queue \
                  as it is, or use a new name and drain the old queue"
             }
             "x-queue-type" => {

@@ -13,6 +13,10 @@ use crate::text::ShortString;
 /// A job queue as a user describes it: a durable classic queue with priorities, a dead-letter queue, and hold
 /// queues for what is delayed.
 ///
+/// A delayed job waits in a hold queue from which RabbitMQ moves it to the work queue without flushing it to
+/// disk. So a *crash of the broker* can lose jobs that have just been released and not yet run; a restart does
+/// not, and neither does a crash lose those still held.
+///
 /// Setters take anything; [`Queue::plan`] says what is wrong with the whole. Two descriptions of one name
 /// must be equal.
 ///
@@ -89,7 +93,8 @@ impl Queue {
         Self { deferral_granularity: granularity, ..self }
     }
 
-    /// How often a job may be deferred before it becomes a dead letter. Default: no limit.
+    /// How often a job may be deferred before it becomes a dead letter. Default: no limit. Deferred jobs run
+    /// ahead of the backlog, so many that defer themselves for ever keep the others waiting.
     #[must_use]
     pub fn max_deferrals(self, deferrals: u32) -> Self {
         Self { max_deferrals: Some(deferrals), ..self }
