@@ -178,6 +178,12 @@ impl Table {
         Self(Vec::new())
     }
 
+    /// A table of fields whose names are known to differ. [`Table::insert`] looks for the name every time, which
+    /// a peer could make expensive: a frame holds some 25,000 fields.
+    pub(crate) fn from_distinct(fields: Vec<(ShortString, Value)>) -> Self {
+        Self(fields)
+    }
+
     /// The table with one more field.
     #[must_use]
     pub fn with(mut self, name: ShortString, value: impl Into<Value>) -> Self {

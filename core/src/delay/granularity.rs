@@ -60,7 +60,7 @@ impl Granularity {
     ///
     /// [`GranularityError`] below 100 ms, above [`HoldTtl::MAX`], or with a part of a millisecond.
     pub fn new(step: Duration) -> Result<Self, GranularityError> {
-        let whole = step.subsec_nanos() % 1_000_000 == 0;
+        let whole = step.subsec_nanos().is_multiple_of(1_000_000);
         let ttl = u32::try_from(step.as_millis()).ok().and_then(HoldTtl::from_millis);
         match ttl {
             Some(ttl) if whole && step >= GRANULARITY_MIN => Ok(Self(ttl)),
@@ -243,7 +243,7 @@ mod tests {
                     let kept = ttl.as_duration();
                     prop_assert!(kept >= delay, "{kept:?} is early for {delay:?}");
                     prop_assert!(kept - delay < step, "{kept:?} is more than a step late for {delay:?}");
-                    prop_assert!(ttl.as_millis() % granularity.step().as_millis() == 0);
+                    prop_assert!(ttl.as_millis().is_multiple_of(granularity.step().as_millis()));
                     prop_assert!(ttl >= granularity.step() && ttl <= HoldTtl::MAX);
                 }
                 Err(_) => {

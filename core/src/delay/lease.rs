@@ -139,10 +139,11 @@ struct Declare {
 
 #[derive(Clone, Debug, Default)]
 struct Hold {
-    /// Declares that are known to have met one and the same queue, without it expiring in between.
+    /// Declares that are known to have met one and the same queue, without it expiring in between: from the
+    /// first one's number on, up to the last.
     life: Option<Life>,
     /// Declares that were sent and not answered, oldest first. Their number is bounded by the publishes that
-    /// the caller has in flight, as each goes before one of them.
+    /// the caller has in flight: each goes before one, or renews the hold of one.
     unanswered: VecDeque<Declare>,
 }
 
@@ -258,13 +259,12 @@ impl HoldLeases {
             return Confirmed::Safe;
         }
         // Nothing but a declare that meets this life of the queue can help.
-        let last_chance = life.last.sent + renewable(ttl);
-        if hold.unanswered.iter().any(|declare| safe_under(*declare)) {
-            if now < last_chance { Confirmed::Wait(late) } else { again }
-        } else if now + self.confirm_time < last_chance {
-            Confirmed::Renew(late)
-        } else {
+        if now >= life.last.sent + renewable(ttl) {
             again
+        } else if hold.unanswered.iter().any(|declare| safe_under(*declare)) {
+            Confirmed::Wait(late)
+        } else {
+            Confirmed::Renew(late)
         }
     }
 

@@ -79,7 +79,7 @@ impl PayloadError {
 
 impl fmt::Display for PayloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the payload does not fit its type: {}", self.message)
+        write!(f, "the payload is not the JSON of its type: {}", self.message)
     }
 }
 

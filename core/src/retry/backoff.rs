@@ -16,6 +16,7 @@ pub enum Backoff {
 
 /// A wait that grows with every failure: `base * factor^(failures - 1)`, at most `max`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Exponential {
     /// The wait after the first failure. Default 1 s.
     pub base: Duration,

@@ -50,7 +50,7 @@ fn value(text: &str) -> Option<String> {
         return Some(text.to_owned());
     }
     let quoted = text.strip_prefix("the value ").unwrap_or(text).strip_prefix('\'')?;
-    let (value, rest) = quoted.rsplit_once("' of type '").unwrap_or_else(|| (quoted, ""));
+    let (value, rest) = quoted.rsplit_once("' of type '").unwrap_or((quoted, ""));
     if rest.is_empty() { value.strip_suffix('\'').map(str::to_owned) } else { Some(value.to_owned()) }
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Mismatch {
         )?;
         f.write_str(match argument.as_str() {
             "x-max-priority" => {
-                "the priorities of an existing queue cannot be changed, by a policy neither: describe the queue \
+                "the priorities of an existing queue cannot be changed, not by a policy either: describe the queue \
                  as it is, or use a new name and drain the old queue"
             }
             "x-queue-type" => {

@@ -13,6 +13,10 @@ use crate::text::ShortString;
 /// A job queue as a user describes it: a durable classic queue with priorities, a dead-letter queue, and hold
 /// queues for what is delayed.
 ///
+/// A delayed job waits in a hold queue from which RabbitMQ moves it to the work queue without flushing it to
+/// disk. So a *crash of the broker* can lose jobs that have just been released and not yet run; a restart does
+/// not, and neither does a crash lose those still held.
+///
 /// Setters take anything; [`Queue::plan`] says what is wrong with the whole. Two descriptions of one name
 /// must be equal.
 ///
@@ -89,7 +93,8 @@ impl Queue {
         Self { deferral_granularity: granularity, ..self }
     }
 
-    /// How often a job may be deferred before it becomes a dead letter. Default: no limit.
+    /// How often a job may be deferred before it becomes a dead letter. Default: no limit. Deferred jobs run
+    /// ahead of the backlog, so many that defer themselves for ever keep the others waiting.
     #[must_use]
     pub fn max_deferrals(self, deferrals: u32) -> Self {
         Self { max_deferrals: Some(deferrals), ..self }
@@ -276,7 +281,7 @@ mod tests {
     use super::*;
     use crate::table::Value;
 
-    fn plan(queue: Queue) -> QueuePlan {
+    fn plan(queue: &Queue) -> QueuePlan {
         queue.plan().unwrap()
     }
 
@@ -288,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_queues_of_a_family_are_declared_with_the_arguments_of_the_wire_format() {
-        let plan = plan(Queue::new("q").unwrap());
+        let plan = plan(&Queue::new("q").unwrap());
         assert_eq!(text(&plan.work()), r#"q {"x-queue-type": "classic", "x-max-priority": 10}"#);
         assert_eq!(text(&plan.dead().unwrap()), r#"q.dead {"x-queue-type": "classic"}"#);
         assert_eq!(
@@ -300,7 +305,7 @@ mod tests {
 
     #[test]
     fn every_integer_is_sent_as_64_bits_also_the_largest() {
-        let hold = plan(Queue::new("q").unwrap()).hold(HoldTtl::MAX);
+        let hold = plan(&Queue::new("q").unwrap()).hold(HoldTtl::MAX);
         assert_eq!(hold.arguments.get("x-message-ttl"), Some(&Value::I64(2_147_483_647)));
         assert_eq!(hold.arguments.get("x-expires"), Some(&Value::I64(4_294_967_294)));
     }
@@ -308,15 +313,15 @@ mod tests {
     #[test]
     fn what_a_hold_looks_like_depends_on_its_name_alone() {
         let ttl = HoldTtl::from_millis(1_000).unwrap();
-        let plain = plan(Queue::new("q").unwrap());
-        let other = plan(Queue::new("q").unwrap().max_priority(0).prefetch(1).dead_letters(false));
+        let plain = plan(&Queue::new("q").unwrap());
+        let other = plan(&Queue::new("q").unwrap().max_priority(0).prefetch(1).dead_letters(false));
         assert_ne!(plain, other);
         assert_eq!(plain.hold(ttl), other.hold(ttl));
     }
 
     #[test]
     fn a_queue_without_priorities_declares_none_and_one_without_dead_letters_has_no_queue_for_them() {
-        let plan = plan(Queue::new("q").unwrap().max_priority(0).dead_letters(false));
+        let plan = plan(&Queue::new("q").unwrap().max_priority(0).dead_letters(false));
         assert_eq!(text(&plan.work()), r#"q {"x-queue-type": "classic"}"#);
         assert_eq!(plan.top_priority(), None);
         assert_eq!(plan.dead(), None);

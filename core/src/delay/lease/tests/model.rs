@@ -25,7 +25,7 @@ pub(super) struct Network {
 
 /// One message that was published for a job.
 #[derive(Clone, Debug)]
-pub(super) struct Copy {
+pub(super) struct Published {
     pub(super) job: u32,
     pub(super) published: Instant,
     /// When it left its hold for the work queue; never if the hold expired first.
@@ -34,7 +34,7 @@ pub(super) struct Copy {
 }
 
 /// Runs `jobs` delayed messages to their end.
-pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) -> Vec<Copy> {
+pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) -> Vec<Published> {
     let mut run = Run {
         rng: Rng::new(seed),
         network,
@@ -67,6 +67,7 @@ pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) -> Vec<
     run.copies
 }
 
+#[derive(Clone, Copy)]
 enum Event {
     Job(u32, HoldTtl),
     // At the broker.
@@ -95,7 +96,7 @@ struct Run<'a> {
     holds: BTreeMap<HoldTtl, Hold>,
     leases: HoldLeases,
     waiting: Vec<(usize, Late)>,
-    copies: Vec<Copy>,
+    copies: Vec<Published>,
 }
 
 impl Run<'_> {
@@ -105,7 +106,7 @@ impl Run<'_> {
     }
 
     fn way(&mut self) -> Duration {
-        let part = if self.rng.next_u64() % 4 == 0 { 1 } else { 30 };
+        let part = if self.rng.next_u64().is_multiple_of(4) { 1 } else { 30 };
         self.up_to(self.network.latency / part)
     }
 
@@ -177,7 +178,7 @@ impl Run<'_> {
             self.send_declare(now, ttl);
         }
         let cover = self.leases.publish_sent(now, ttl);
-        self.copies.push(Copy { job, published: now, released: None, safe: false });
+        self.copies.push(Published { job, published: now, released: None, safe: false });
         self.request(now, Event::Publish(self.copies.len() - 1, cover));
     }
 

@@ -1,0 +1,438 @@
+//! One AMQP 0-9-1 connection over one byte stream, as a state machine without I/O.
+//!
+//! # Verbs
+//!
+//! - `handle_*`: something happened outside. Bytes came, the stream ended, time passed.
+//! - `poll_*`: take something out. Bytes to write, the next deadline, the next event.
+//! - Plain verbs ([`open_channel`](Connection::open_channel), [`publish`](Connection::publish), ...) are
+//!   commands. They are queued, answered by an error or by events, and change nothing when they fail.
+//! - Everything that takes `&self` is a question.
+//!
+//! # Order
+//!
+//! After any call that takes `&mut self`, poll in this order: [`poll_transmit`](Connection::poll_transmit) and
+//! write what it gives, [`poll_timeout`](Connection::poll_timeout) and arm one timer, then
+//! [`poll_event`](Connection::poll_event) until it is empty. Read from the stream only while
+//! [`wants_read`](Connection::wants_read) says so. After [`ReadOutcome::More`], or after `wants_read` turned
+//! true again, call [`handle_read`](Connection::handle_read) before waiting for the stream: whole frames may be
+//! in the buffer already.
+//!
+//! # States
+//!
+//! ```text
+//! Handshake(Start -> Tune -> OpenOk) --> Open --close()--> Closing --close-ok, or its deadline--> Closed
+//!       |                                 |                   |                                     ^
+//!       +-- refused, silent, cut ---------+-- closed, cut ----+-- cut ------------------------------+
+//! ```
+//!
+//! When a connection ends, every publish without a verdict gets [`Verdict::Unknown`], then every channel its
+//! [`Event::ChannelClosed`], and [`Event::Closed`] comes last and once.
+//!
+//! # Limits
+//!
+//! Frames are refused above the agreed size before they are buffered; bodies grow as they arrive and never by
+//! the size they claim; queued publishes, unconfirmed publishes, unanswered commands and events have limits.
+//! [`ConnectionConfig`] states them. Acknowledgements are not limited here: there is one per delivery, and
+//! deliveries are limited by the prefetch.
+
+mod channel;
+mod commands;
+mod config;
+mod confirms;
+mod content;
+mod error;
+mod event;
+mod handshake;
+mod incoming;
+mod negotiated;
+mod outgoing;
+#[cfg(test)]
+mod tests;
+mod timers;
+pub mod uri;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use self::channel::Channels;
+use self::content::Chunk;
+use self::event::Events;
+use self::outgoing::Outgoing;
+use self::timers::Timers;
+use crate::text::ShortString;
+use crate::time::Instant;
+use crate::wire::frame::{self, FrameKind};
+use crate::wire::method;
+
+pub use self::channel::ChannelId;
+pub use self::config::{ConnectionConfig, Credentials};
+pub use self::content::{Content, Delivery};
+pub use self::error::{CommandError, ConnectionError, HandshakeStage, ProtocolError, PublishError};
+pub use self::event::{ChannelClosed, Event, Returned, ServerInfo, Verdict};
+pub use self::negotiated::Negotiated;
+pub use self::timers::TimerKind;
+pub use self::uri::{Uri, UriError};
+pub use crate::wire::{CloseReason, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion, SendBuf};
+
+/// The smallest `frame_max` that leveret asks for, in bytes. RabbitMQ 4.1 and later refuse less.
+pub const MIN_FRAME_MAX: u32 = 8_192;
+
+/// Frames handled by one call of [`Connection::handle_read`].
+const MAX_FRAMES_PER_READ: usize = 256;
+/// Bytes handled by one call of [`Connection::handle_read`], within one frame.
+const MAX_BYTES_PER_READ: usize = 1024 * 1024;
+
+/// One connection, from the protocol header to its end. See the [module](self) for how to drive it.
+pub struct Connection {
+    config: ConnectionConfig,
+    phase: Phase,
+    negotiated: Option<Negotiated>,
+    /// Who the server says it is, until that is told.
+    server: ServerInfo,
+    channels: Channels,
+    outgoing: Outgoing,
+    /// Where frames are encoded before they are queued; blocks are shared by many frames.
+    scratch: BytesMut,
+    events: Events,
+    timers: Timers,
+    /// Bytes that the last call of `handle_read` left in the buffer: more of them means that some came.
+    unread: usize,
+    /// Whether reading was paused for too many events, so that silence is not the peer's.
+    reading_paused: bool,
+    /// Whether a heartbeat goes out, unless something else does.
+    heartbeat_due: bool,
+    blocked: bool,
+    /// Whether a publish was refused since the last [`Event::Writable`].
+    refused: bool,
+    unmatched: Unmatched,
+}
+
+/// Where a connection is in its life.
+#[derive(Debug)]
+enum Phase {
+    Handshake {
+        stage: HandshakeStage,
+        /// The first bytes of the peer while they are too few to be anything.
+        opening: Bytes,
+    },
+    Open,
+    Closing,
+    Closed,
+}
+
+/// Whether [`Connection::handle_read`] has to be called again before the stream is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum ReadOutcome {
+    /// Whole frames may be left in the buffer: poll, and call again.
+    More,
+    /// Nothing can be done before more bytes come, or before events are taken out.
+    Idle,
+}
+
+/// What the server sent about publishes that do not wait for it. Counted and otherwise ignored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unmatched {
+    /// Confirms of tags that are unknown, not sent yet, or have a verdict.
+    pub confirms: u64,
+    /// Returns without a readable mark, or with that of a publish that does not wait.
+    pub returns: u64,
+}
+
+impl Connection {
+    /// A connection whose protocol header is ready to be sent. The handshake's deadline counts from `now`.
+    #[must_use]
+    pub fn new(config: ConnectionConfig, now: Instant) -> Self {
+        let mut timers = Timers::default();
+        timers.observe(now);
+        timers.set(TimerKind::HandshakeDeadline, now + config.handshake_timeout);
+        let mut outgoing = Outgoing::new();
+        outgoing.push_control(Bytes::from_static(&frame::PROTOCOL_HEADER));
+        Self {
+            config,
+            phase: Phase::Handshake { stage: HandshakeStage::Start, opening: Bytes::new() },
+            negotiated: None,
+            server: ServerInfo::default(),
+            channels: Channels::default(),
+            outgoing,
+            scratch: BytesMut::new(),
+            events: Events::default(),
+            timers,
+            unread: 0,
+            reading_paused: false,
+            heartbeat_due: false,
+            blocked: false,
+            refused: false,
+            unmatched: Unmatched::default(),
+        }
+    }
+
+    /// Takes whole frames off the front of `input`, and leaves the rest for the next call.
+    ///
+    /// `input` must hold what the last call left, with new bytes behind it. One call does a bounded amount of
+    /// work. After the end of the connection everything in `input` is dropped.
+    pub fn handle_read(&mut self, now: Instant, input: &mut BytesMut) -> ReadOutcome {
+        self.timers.observe(now);
+        if self.wants_read() && (input.len() != self.unread || self.reading_paused) {
+            self.reading_paused = false;
+            self.rearm_silence(now);
+        }
+        let outcome = self.read_frames(now, input);
+        if self.is_closed() {
+            input.clear();
+        }
+        self.reading_paused |= self.events.is_full();
+        self.unread = input.len();
+        outcome
+    }
+
+    /// The byte stream ended, or failed.
+    pub fn handle_eof(&mut self, now: Instant) {
+        self.timers.observe(now);
+        let error = match &self.phase {
+            Phase::Handshake { stage: HandshakeStage::Start, opening } if !opening.is_empty() => {
+                handshake::foreign_opening(opening, true).unwrap_or(ConnectionError::Eof)
+            }
+            Phase::Handshake { stage: HandshakeStage::Tune, .. } => {
+                ConnectionError::ProbablyAuthenticationRefused
+            }
+            _ => ConnectionError::Eof,
+        };
+        self.outgoing.drop_all();
+        self.fail(error);
+    }
+
+    /// Time has passed. Early and repeated calls are harmless.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.timers.observe(now);
+        while let Some(kind) = self.timers.take_expired() {
+            match kind {
+                TimerKind::HandshakeDeadline => {
+                    if let Phase::Handshake { stage, .. } = self.phase {
+                        self.outgoing.drop_all();
+                        self.fail(ConnectionError::HandshakeTimeout { stage });
+                    }
+                }
+                TimerKind::CloseDeadline => self.fail(ConnectionError::ClosedLocally { acknowledged: false }),
+                TimerKind::PeerSilence if self.wants_read() => {
+                    // A peer that does not read either would only delay the end: no close handshake.
+                    self.outgoing.drop_all();
+                    self.fail(ConnectionError::PeerSilent);
+                }
+                TimerKind::PeerSilence => self.rearm_silence(now),
+                TimerKind::HeartbeatSend => {
+                    self.heartbeat_due = true;
+                    self.rearm_heartbeat(now);
+                }
+            }
+        }
+    }
+
+    /// Appends frames to `out` until nothing may be sent or `out` is full; the number of bytes appended.
+    ///
+    /// Everything in `out` counts as sent: write it to this connection's byte stream, in order.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf) -> usize {
+        self.timers.observe(now);
+        let before = out.remaining();
+        let channels = &mut self.channels;
+        self.outgoing.transmit(out, |channel, sequence| {
+            if let Some(confirms) = channels.get(channel).and_then(|channel| channel.confirms.as_mut()) {
+                confirms.mark_sent(sequence);
+            }
+        });
+        if self.heartbeat_due && out.remaining() == before && !out.is_full() {
+            out.put_bytes(Bytes::from_static(&frame::HEARTBEAT));
+        }
+        let appended = out.remaining() - before;
+        if appended > 0 {
+            self.heartbeat_due = false;
+            self.rearm_heartbeat(now);
+            self.tell_writable();
+        }
+        appended
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called. `None`: time makes no difference.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next().map(|(at, _)| at)
+    }
+
+    /// What [`poll_timeout`](Self::poll_timeout) waits for.
+    #[must_use]
+    pub fn timeout_reason(&self) -> Option<TimerKind> {
+        self.timers.next().map(|(_, kind)| kind)
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop();
+        if let Some(Event::ChannelClosed { channel, .. }) = &event {
+            self.channels.free(*channel);
+        }
+        event
+    }
+
+    /// Whether bytes are taken: false while too many events are waiting, and after the end.
+    #[must_use]
+    pub fn wants_read(&self) -> bool {
+        !self.is_closed() && !self.events.is_full()
+    }
+
+    /// Whether commands are taken.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
+    /// Whether the connection has ended.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed)
+    }
+
+    /// Whether the server asked us to publish nothing for now.
+    #[must_use]
+    pub const fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// The limits that were agreed on, once they are.
+    #[must_use]
+    pub const fn negotiated(&self) -> Option<Negotiated> {
+        self.negotiated
+    }
+
+    /// Bytes that are queued here and not yet in a [`SendBuf`].
+    #[must_use]
+    pub const fn unsent_bytes(&self) -> usize {
+        self.outgoing.unsent()
+    }
+
+    /// How many confirms and returns belonged to no waiting publish.
+    #[must_use]
+    pub const fn unmatched(&self) -> Unmatched {
+        self.unmatched
+    }
+
+    fn read_frames(&mut self, now: Instant, input: &mut BytesMut) -> ReadOutcome {
+        let mut bytes = 0;
+        for _ in 0..MAX_FRAMES_PER_READ {
+            if !self.wants_read() || bytes >= MAX_BYTES_PER_READ {
+                break;
+            }
+            if !self.check_opening(input) {
+                return ReadOutcome::Idle;
+            }
+            let frame = match frame::peek(input, self.frame_max()) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return ReadOutcome::Idle,
+                Err(error) => {
+                    self.fail(ConnectionError::Protocol(error.into()));
+                    return ReadOutcome::Idle;
+                }
+            };
+            bytes += frame.len();
+            let handled = if frame.kind == FrameKind::Body && content::is_shared(frame.payload().len()) {
+                let payload = input.split_to(frame.len()).freeze().slice(frame.payload());
+                self.handle_body(frame.channel, Chunk::Shared(payload))
+            } else {
+                let handled = self.handle_frame(now, frame.kind, frame.channel, &input[frame.payload()]);
+                input.advance(frame.len());
+                handled
+            };
+            if let Err(error) = handled {
+                self.fail(error);
+            }
+        }
+        if self.wants_read() { ReadOutcome::More } else { ReadOutcome::Idle }
+    }
+
+    /// The largest frame that the peer may send now.
+    fn frame_max(&self) -> u32 {
+        self.negotiated.map_or_else(|| self.config.frame_limit(), |negotiated| negotiated.frame_max)
+    }
+
+    fn rearm_heartbeat(&mut self, now: Instant) {
+        if let Some(heartbeat) = self.running_heartbeat() {
+            self.timers.set(TimerKind::HeartbeatSend, now + heartbeat / 2);
+        }
+    }
+
+    fn rearm_silence(&mut self, now: Instant) {
+        if let Some(heartbeat) = self.running_heartbeat() {
+            self.timers.set(TimerKind::PeerSilence, now + heartbeat * 2);
+        }
+    }
+
+    fn running_heartbeat(&self) -> Option<std::time::Duration> {
+        let heartbeat = self.negotiated?.heartbeat;
+        (!heartbeat.is_zero() && !self.is_closed()).then_some(heartbeat)
+    }
+
+    fn tell_writable(&mut self) {
+        if self.refused && self.is_open() && self.outgoing.unsent() < self.config.max_unsent_bytes.div_ceil(2)
+        {
+            self.refused = false;
+            self.events.push(Event::Writable);
+        }
+    }
+
+    /// Ends the connection because of `error`, and tells the peer where that is its fault.
+    fn fail(&mut self, error: ConnectionError) {
+        match (&self.phase, &error) {
+            (Phase::Closed, _) => return,
+            (Phase::Closing, ConnectionError::ClosedLocally { .. }) => {}
+            // Whatever ends a connection that we are closing, it was us who closed it.
+            (Phase::Closing, _) => {
+                self.finish(ConnectionError::ClosedLocally { acknowledged: false });
+                return;
+            }
+            (Phase::Open, ConnectionError::Protocol(broken)) => {
+                let text = ShortString::truncated(&broken.to_string());
+                self.outgoing.push_control(method::connection_close(broken.reply_code(), &text));
+            }
+            _ => {}
+        }
+        self.finish(error);
+    }
+
+    /// Ends the connection: everything that waits is told why.
+    fn finish(&mut self, error: ConnectionError) {
+        self.phase = Phase::Closed;
+        self.timers.clear_all();
+        self.heartbeat_due = false;
+        self.outgoing.drop_channels();
+        let error = Arc::new(error);
+        let live: Vec<ChannelId> = self.channels.live().collect();
+        for channel in live {
+            self.end_channel(channel, &ChannelClosed::ConnectionEnded(Arc::clone(&error)));
+        }
+        self.events.push(Event::Closed(error));
+    }
+
+    /// Ends a channel: its open publishes have no verdict any more.
+    fn end_channel(&mut self, id: ChannelId, cause: &ChannelClosed) {
+        let Some(channel) = self.channels.end(id) else { return };
+        for sequence in channel.confirms.into_iter().flat_map(confirms::Confirms::abandon) {
+            let verdict = Verdict::Unknown(cause.clone());
+            self.events.push(Event::Verdict { channel: id, sequence, verdict });
+        }
+        self.events.push(Event::ChannelClosed { channel: id, cause: cause.clone() });
+    }
+}
+
+impl fmt::Debug for Connection {
+    // Not what is queued: it may hold the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("phase", &self.phase)
+            .field("negotiated", &self.negotiated)
+            .field("blocked", &self.blocked)
+            .field("unsent_bytes", &self.outgoing.unsent())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,260 @@
+//! What is queued to be sent, and in which order it leaves.
+//!
+//! Unsent work stays structured: one queue per channel, so that a channel's work can be dropped as a whole and
+//! an acknowledgement does not wait for other channels' publishes. The order is
+//!
+//! 1. channel 0: handshake, close, close-ok of channels;
+//! 2. channels whose next item is no publish;
+//! 3. channels whose next item is a publish, in turn, one frame of body each.
+//!
+//! Within a channel nothing overtakes, and nothing comes between the frames of one publish (AMQP 0-9-1, 4.2.6).
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, Bytes};
+
+use super::ChannelId;
+use crate::wire::method::{self, SETTLEMENT_FRAME, Settlement};
+use crate::wire::{SendBuf, frame};
+
+/// Something to send on a channel.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// A whole method frame.
+    Method(Bytes),
+    /// `basic.ack`, `basic.nack` or `basic.reject`.
+    Settle { delivery_tag: u64, settlement: Settlement },
+    /// The answer to `channel.flow`.
+    FlowOk { active: bool },
+    /// A publish: its method and header frames, and its body.
+    Publish { sequence: u64, head: Bytes, body: Bytes },
+}
+
+impl Item {
+    fn bytes(&self, frame_max: usize) -> usize {
+        match self {
+            Self::Method(frame) => frame.len(),
+            Self::Settle { .. } => SETTLEMENT_FRAME,
+            Self::FlowOk { .. } => method::FLOW_OK_FRAME,
+            Self::Publish { head, body, .. } => publish_bytes(head.len(), body.len(), frame_max),
+        }
+    }
+}
+
+/// Bytes of a publish on the wire.
+pub(super) const fn publish_bytes(head: usize, body: usize, frame_max: usize) -> usize {
+    let frames = body.div_ceil(frame_max - frame::OVERHEAD);
+    head.saturating_add(body).saturating_add(frames * frame::OVERHEAD)
+}
+
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// Frames of channel 0, and those that end a channel.
+    control: VecDeque<Bytes>,
+    /// By channel number, from 1 on.
+    lines: Vec<Line>,
+    /// Channels whose next item is no publish.
+    prompt: VecDeque<ChannelId>,
+    /// Channels that are within a publish, or whose next item is one.
+    bulk: VecDeque<ChannelId>,
+    frame_max: usize,
+    /// Whether no publish may be begun on any channel.
+    blocked: bool,
+    /// Bytes of everything queued.
+    unsent: usize,
+}
+
+/// The queue of one channel. It is listed in `prompt` or `bulk` exactly while it has something to send.
+#[derive(Debug)]
+struct Line {
+    items: VecDeque<Item>,
+    /// What is left of the body of a publish that was begun. Not empty.
+    body: Option<Bytes>,
+    /// Whether the server takes publishes on this channel (`channel.flow`).
+    flowing: bool,
+}
+
+impl Line {
+    const fn new() -> Self {
+        Self { items: VecDeque::new(), body: None, flowing: true }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.body.is_none() && self.items.is_empty()
+    }
+
+    fn is_bulk(&self) -> bool {
+        self.body.is_some() || matches!(self.items.front(), Some(Item::Publish { .. }))
+    }
+}
+
+impl Outgoing {
+    pub(super) const fn new() -> Self {
+        Self {
+            control: VecDeque::new(),
+            lines: Vec::new(),
+            prompt: VecDeque::new(),
+            bulk: VecDeque::new(),
+            frame_max: frame::MIN_FRAME_MAX as usize,
+            blocked: false,
+            unsent: 0,
+        }
+    }
+
+    /// Sets what was agreed on. Nothing may be queued on a channel before.
+    pub(super) fn set_frame_max(&mut self, frame_max: u32) {
+        debug_assert!(self.lines.is_empty(), "frame_max changed under queued publishes");
+        self.frame_max = frame_max as usize;
+    }
+
+    pub(super) const fn set_blocked(&mut self, blocked: bool) {
+        self.blocked = blocked;
+    }
+
+    pub(super) fn set_flowing(&mut self, channel: ChannelId, flowing: bool) {
+        self.line(channel).flowing = flowing;
+    }
+
+    /// Bytes queued.
+    pub(super) const fn unsent(&self) -> usize {
+        self.unsent
+    }
+
+    /// Queues a frame of channel 0, or one that ends a channel.
+    pub(super) fn push_control(&mut self, frame: Bytes) {
+        self.unsent += frame.len();
+        self.control.push_back(frame);
+    }
+
+    /// Queues something at the end of a channel.
+    pub(super) fn push(&mut self, channel: ChannelId, item: Item) {
+        let bytes = item.bytes(self.frame_max);
+        let line = self.line(channel);
+        if let (Some(Item::FlowOk { active: last }), Item::FlowOk { active }) = (line.items.back_mut(), &item)
+        {
+            // Two answers in a row are one, so that a server that asks without end queues nothing without end.
+            *last = *active;
+            return;
+        }
+        let was_idle = line.is_idle();
+        line.items.push_back(item);
+        if was_idle {
+            self.list(channel);
+        }
+        self.unsent = self.unsent.saturating_add(bytes);
+    }
+
+    /// Whether everything of a channel has been handed out.
+    pub(super) fn is_idle(&self, channel: ChannelId) -> bool {
+        self.lines.get(channel.index()).is_none_or(Line::is_idle)
+    }
+
+    /// Drops everything of a channel, also the rest of a publish that was begun, and starts it anew.
+    pub(super) fn drop_channel(&mut self, channel: ChannelId) {
+        let frame_max = self.frame_max;
+        let line = std::mem::replace(self.line(channel), Line::new());
+        let body = line.body.map_or(0, |body| publish_bytes(0, body.len(), frame_max));
+        let items: usize = line.items.iter().map(|item| item.bytes(frame_max)).sum();
+        self.unsent -= body + items;
+        self.prompt.retain(|listed| *listed != channel);
+        self.bulk.retain(|listed| *listed != channel);
+    }
+
+    /// Drops everything of all channels. What is queued on channel 0 stays.
+    pub(super) fn drop_channels(&mut self) {
+        self.lines.clear();
+        self.prompt.clear();
+        self.bulk.clear();
+        self.unsent = self.control.iter().map(Bytes::len).sum();
+    }
+
+    /// Drops everything.
+    pub(super) fn drop_all(&mut self) {
+        self.control.clear();
+        self.drop_channels();
+    }
+
+    /// Hands out frames until nothing may go or `out` is full; calls `begun` for each publish that is begun.
+    pub(super) fn transmit(&mut self, out: &mut SendBuf, mut begun: impl FnMut(ChannelId, u64)) {
+        while !out.is_full() {
+            let before = out.remaining();
+            if let Some(frame) = self.control.pop_front() {
+                out.put_bytes(frame);
+            } else if let Some(channel) = self.prompt.pop_front() {
+                self.send_prompt(channel, out);
+                self.list(channel);
+            } else if let Some(channel) = self.next_bulk() {
+                self.send_bulk(channel, out, &mut begun);
+                self.list(channel);
+            } else {
+                return;
+            }
+            self.unsent -= out.remaining() - before;
+        }
+    }
+
+    fn send_prompt(&mut self, channel: ChannelId, out: &mut SendBuf) {
+        match self.line(channel).items.pop_front() {
+            Some(Item::Method(frame)) => out.put_bytes(frame),
+            Some(Item::Settle { delivery_tag, settlement }) => out.put_with(|out| {
+                method::put_settlement(out, channel.get(), delivery_tag, settlement);
+            }),
+            Some(Item::FlowOk { active }) => out.put_bytes(method::channel_flow_ok(channel.get(), active)),
+            Some(Item::Publish { .. }) | None => debug_assert!(false, "a channel is listed wrongly"),
+        }
+    }
+
+    /// Begins a publish, unless one was begun, and sends one frame of body.
+    fn send_bulk(&mut self, channel: ChannelId, out: &mut SendBuf, begun: &mut impl FnMut(ChannelId, u64)) {
+        let room = self.frame_max - frame::OVERHEAD;
+        let line = self.line(channel);
+        if line.body.is_none() {
+            let Some(Item::Publish { sequence, head, body }) = line.items.pop_front() else {
+                debug_assert!(false, "a channel is listed wrongly");
+                return;
+            };
+            begun(channel, sequence);
+            out.put_bytes(head);
+            line.body = Some(body);
+        }
+        let Some(mut body) = line.body.take() else { return };
+        if body.is_empty() {
+            return;
+        }
+        let piece = body.split_to(body.len().min(room));
+        out.put_with(|out| frame::put_body_head(out, channel.get(), piece.len()));
+        out.put_bytes(piece);
+        out.put_with(frame::put_end);
+        if !body.is_empty() {
+            line.body = Some(body);
+        }
+    }
+
+    /// The next channel in turn that may send, taken off the list.
+    fn next_bulk(&mut self) -> Option<ChannelId> {
+        let may_send = |channel: &ChannelId| {
+            let line = &self.lines[channel.index()];
+            line.body.is_some() || line.flowing && !self.blocked
+        };
+        let position = self.bulk.iter().position(may_send)?;
+        self.bulk.remove(position)
+    }
+
+    /// Puts a channel that is not listed at the end of the list where it belongs.
+    fn list(&mut self, channel: ChannelId) {
+        let line = self.line(channel);
+        if line.is_bulk() {
+            self.bulk.push_back(channel);
+        } else if !line.is_idle() {
+            self.prompt.push_back(channel);
+        }
+    }
+
+    fn line(&mut self, channel: ChannelId) -> &mut Line {
+        let index = channel.index();
+        if index >= self.lines.len() {
+            self.lines.resize_with(index + 1, Line::new);
+        }
+        &mut self.lines[index]
+    }
+}

@@ -1,0 +1,254 @@
+//! What becomes of a job after its handler has spoken.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::copy::{ATTEMPTS, DEATH_REASON, ORIGINAL_QUEUE, copied_properties};
+use super::outcome::Outcome;
+use crate::delay::{DelayTooLong, HoldTtl, Placement};
+use crate::envelope::{Envelope, properties::write_properties};
+use crate::message::{DeliveryMode, Message, Properties};
+use crate::retry;
+use crate::table::Value;
+use crate::text::ShortString;
+use crate::topology::QueuePlan;
+
+#[cfg(test)]
+mod tests;
+
+/// The longest reason in the header of a dead letter, in bytes. It is cut at a character.
+pub const REASON_MAX: usize = 1024;
+
+/// How a delivery ends.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub enum Decision {
+    /// Acknowledge it: the job is done.
+    Acknowledge,
+    /// Hand it back to the broker, which delivers it again.
+    HandBack,
+    /// Reject it for good: a dead letter of a queue that keeps none.
+    Reject {
+        /// Why, for whoever watches: nothing else tells.
+        reason: String,
+    },
+    /// Publish this, and acknowledge the delivery once it is safe.
+    Publish(Box<Successor>),
+}
+
+/// The message that takes the place of a delivery.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Successor {
+    /// Where it goes.
+    pub target: Target,
+    /// What it is.
+    pub kind: SuccessorKind,
+    /// The message. Its routing key is the name of the target queue.
+    pub message: Message,
+}
+
+/// The queue that a successor goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target {
+    /// The work queue.
+    Work,
+    /// A hold queue, and from there the work queue.
+    Hold(HoldTtl),
+    /// The dead-letter queue.
+    Dead,
+}
+
+/// What a successor is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SuccessorKind {
+    /// The next attempt.
+    Retry {
+        /// Its number.
+        attempt: u32,
+        /// The wait that was decided, before rounding.
+        delay: Duration,
+    },
+    /// The same attempt, later.
+    Deferral {
+        /// How often the job has been deferred now.
+        deferrals: u32,
+        /// The wait that was asked for, before rounding.
+        delay: Duration,
+    },
+    /// A dead letter.
+    DeadLetter {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Successor {
+    /// Sends it into another hold. Choose a larger one: a smaller one would bring it back early.
+    pub fn aim_at_hold(&mut self, plan: &QueuePlan, ttl: HoldTtl) {
+        self.target = Target::Hold(ttl);
+        self.message.routing_key = plan.name().hold(ttl);
+    }
+}
+
+/// Decides what becomes of a job that was delivered from the queue of `plan`. That queue decides, whatever the
+/// envelope says.
+///
+/// `delivered` are the properties of the delivery, or `None` where they cannot be read. `random` spreads the
+/// backoff of a retry.
+///
+/// * A retry counts the attempt, has priority 0 and joins the back; without attempts left it is a dead letter.
+/// * A deferral keeps the attempt, has the top priority and waits at least one step; beyond the queue's maximum
+///   it is a dead letter.
+/// * A wait that no hold can keep is a dead letter that says so.
+pub fn decide(
+    plan: &QueuePlan,
+    job: &Envelope,
+    delivered: Option<&Properties>,
+    outcome: &Outcome,
+    random: u64,
+) -> Decision {
+    match outcome {
+        Outcome::Done => Decision::Acknowledge,
+        Outcome::HandBack => Decision::HandBack,
+        Outcome::DeadLetter { reason } => dead_letter(plan, job, delivered, reason),
+        Outcome::Retry { delay, error } => match plan.retry().decide(job.attempt(), random) {
+            retry::Decision::Retry { delay: backoff } => {
+                retry_after(plan, job, delivered, delay.unwrap_or(backoff), error)
+            }
+            retry::Decision::GiveUp => {
+                let (attempt, max) = (job.attempt(), plan.retry().max_attempts());
+                dead_letter(plan, job, delivered, &format!("attempt {attempt} of {max} failed: {error}"))
+            }
+        },
+        Outcome::Defer { delay, reason } => match plan.max_deferrals() {
+            Some(max) if job.deferrals() >= max => {
+                let deferrals = job.deferrals();
+                let reason = format!("deferred {deferrals} times, the queue allows {max}: {reason}");
+                dead_letter(plan, job, delivered, &reason)
+            }
+            _ => defer(plan, job, delivered, *delay, reason),
+        },
+    }
+}
+
+/// The end of a job that cannot be run or cannot be kept: its dead letter, or its rejection where the queue
+/// keeps none.
+///
+/// With `None` for `delivered` the dead letter has no headers of the application: for a job whose headers do
+/// not fit a frame.
+pub fn dead_letter(
+    plan: &QueuePlan,
+    job: &Envelope,
+    delivered: Option<&Properties>,
+    reason: &str,
+) -> Decision {
+    if !plan.dead_letters() {
+        return Decision::Reject { reason: reason.to_owned() };
+    }
+    let mut properties = delivered.map(copied_properties).unwrap_or_default();
+    write_properties(job, None, &mut properties);
+    bury(plan, properties, job.encode(), job.attempt(), reason)
+}
+
+/// Moves a message that is no job aside, byte for byte, as a dead letter that was attempted 0 times.
+pub fn aside(plan: &QueuePlan, delivered: Option<&Properties>, body: &Bytes, reason: &str) -> Decision {
+    if !plan.dead_letters() {
+        return Decision::Reject { reason: reason.to_owned() };
+    }
+    let properties = delivered.map(copied_properties).unwrap_or_default();
+    bury(plan, properties, body.clone(), 0, reason)
+}
+
+fn retry_after(
+    plan: &QueuePlan,
+    job: &Envelope,
+    delivered: Option<&Properties>,
+    delay: Duration,
+    error: &str,
+) -> Decision {
+    let placement = match Placement::of_delay(delay, plan.granularity()) {
+        Ok(placement) => placement,
+        Err(refused) => return too_long(plan, job, delivered, refused, error),
+    };
+    let next = job.next_attempt();
+    let kind = SuccessorKind::Retry { attempt: next.attempt(), delay };
+    schedule(plan, &next, delivered, placement, kind)
+}
+
+fn defer(
+    plan: &QueuePlan,
+    job: &Envelope,
+    delivered: Option<&Properties>,
+    delay: Duration,
+    reason: &str,
+) -> Decision {
+    let placement = match Placement::of_deferral(delay, plan.deferral_granularity()) {
+        Ok(placement) => placement,
+        Err(refused) => return too_long(plan, job, delivered, refused, reason),
+    };
+    let next = job.deferred(plan.top_priority());
+    let kind = SuccessorKind::Deferral { deferrals: next.deferrals(), delay };
+    schedule(plan, &next, delivered, placement, kind)
+}
+
+fn too_long(
+    plan: &QueuePlan,
+    job: &Envelope,
+    delivered: Option<&Properties>,
+    refused: DelayTooLong,
+    why: impl Display,
+) -> Decision {
+    dead_letter(plan, job, delivered, &format!("{refused} ({why})"))
+}
+
+fn schedule(
+    plan: &QueuePlan,
+    next: &Envelope,
+    delivered: Option<&Properties>,
+    placement: Placement,
+    kind: SuccessorKind,
+) -> Decision {
+    let mut properties = delivered.map(copied_properties).unwrap_or_default();
+    // Said also when it is 0: a queue may take a message without a priority as something else.
+    let priority = plan.top_priority().map(|_| next.priority());
+    write_properties(next, priority, &mut properties);
+    let target = match placement {
+        Placement::Work => Target::Work,
+        Placement::Hold(ttl) => Target::Hold(ttl),
+    };
+    publish(target, kind, placement.queue_name(plan.name()), properties, next.encode())
+}
+
+fn bury(plan: &QueuePlan, mut properties: Properties, body: Bytes, attempts: u32, reason: &str) -> Decision {
+    properties.delivery_mode = Some(DeliveryMode::Persistent);
+    let headers = &mut properties.headers;
+    headers.insert(ShortString::from_static(DEATH_REASON), cut(reason).to_owned());
+    headers.insert(ShortString::from_static(ORIGINAL_QUEUE), Value::from(plan.name().as_short()));
+    headers.insert(ShortString::from_static(ATTEMPTS), attempts);
+    let kind = SuccessorKind::DeadLetter { reason: reason.to_owned() };
+    publish(Target::Dead, kind, plan.name().dead(), properties, body)
+}
+
+fn publish(
+    target: Target,
+    kind: SuccessorKind,
+    routing_key: ShortString,
+    properties: Properties,
+    body: Bytes,
+) -> Decision {
+    // Through the default exchange, to this queue only: an exchange would hand a retry to every subscriber.
+    let message = Message { exchange: ShortString::EMPTY, routing_key, mandatory: true, properties, body };
+    Decision::Publish(Box::new(Successor { target, kind, message }))
+}
+
+fn cut(reason: &str) -> &str {
+    let mut end = reason.len().min(REASON_MAX);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    &reason[..end]
+}

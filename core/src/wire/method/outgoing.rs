@@ -1,0 +1,220 @@
+//! The methods that leveret sends, as whole frames.
+
+use std::num::NonZeroU16;
+
+use amq_protocol::frame::{AMQPFrame, WriteContext, gen_frame};
+use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, queue};
+use amq_protocol::types::FieldTable;
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::Tune;
+use crate::message::{Message, Properties};
+use crate::table::{Table, Value};
+use crate::text::ShortString;
+use crate::topology::QueueDeclaration;
+use crate::wire::frame;
+use crate::wire::properties::PropertyList;
+use crate::wire::put;
+use crate::wire::table::{self, TooDeep, short_to_amq};
+
+/// The class `basic`, which alone has content.
+pub(crate) const BASIC: u16 = 60;
+
+/// Bytes of a content header's payload before the property list: class, weight, body size.
+const CONTENT_HEADER: usize = 12;
+
+/// `connection.start-ok` with the mechanism PLAIN. The frame holds the password: it is never printed.
+pub(crate) fn connection_start_ok(client_properties: &Table, user: &str, password: &str) -> Bytes {
+    let method = connection::StartOk {
+        client_properties: table::to_amq(client_properties),
+        mechanism: "PLAIN".into(),
+        response: format!("\0{user}\0{password}").into(),
+        locale: "en_US".into(),
+    };
+    method_frame(0, AMQPClass::Connection(connection::AMQPMethod::StartOk(method)))
+}
+
+pub(crate) fn connection_tune_ok(tune: Tune) -> Bytes {
+    let Tune { channel_max, frame_max, heartbeat } = tune;
+    let method = connection::TuneOk { channel_max, frame_max, heartbeat };
+    method_frame(0, AMQPClass::Connection(connection::AMQPMethod::TuneOk(method)))
+}
+
+pub(crate) fn connection_open(virtual_host: &ShortString) -> Bytes {
+    let method = connection::Open { virtual_host: short_to_amq(virtual_host) };
+    method_frame(0, AMQPClass::Connection(connection::AMQPMethod::Open(method)))
+}
+
+pub(crate) fn connection_close(code: u16, text: &ShortString) -> Bytes {
+    let method =
+        connection::Close { reply_code: code, reply_text: short_to_amq(text), class_id: 0, method_id: 0 };
+    method_frame(0, AMQPClass::Connection(connection::AMQPMethod::Close(method)))
+}
+
+pub(crate) fn connection_close_ok() -> Bytes {
+    let method = connection::CloseOk {};
+    method_frame(0, AMQPClass::Connection(connection::AMQPMethod::CloseOk(method)))
+}
+
+pub(crate) fn channel_open(channel: u16) -> Bytes {
+    method_frame(channel, AMQPClass::Channel(channel::AMQPMethod::Open(channel::Open {})))
+}
+
+/// Bytes of a frame of [`channel_flow_ok`]: class, method, one flag.
+pub(crate) const FLOW_OK_FRAME: usize = 2 + 2 + 1 + frame::OVERHEAD;
+
+pub(crate) fn channel_flow_ok(channel: u16, active: bool) -> Bytes {
+    method_frame(channel, AMQPClass::Channel(channel::AMQPMethod::FlowOk(channel::FlowOk { active })))
+}
+
+pub(crate) fn channel_close(channel: u16) -> Bytes {
+    const REPLY_SUCCESS: u16 = 200;
+    let method =
+        channel::Close { reply_code: REPLY_SUCCESS, reply_text: "done".into(), class_id: 0, method_id: 0 };
+    method_frame(channel, AMQPClass::Channel(channel::AMQPMethod::Close(method)))
+}
+
+pub(crate) fn channel_close_ok(channel: u16) -> Bytes {
+    method_frame(channel, AMQPClass::Channel(channel::AMQPMethod::CloseOk(channel::CloseOk {})))
+}
+
+pub(crate) fn confirm_select(channel: u16) -> Bytes {
+    let method = confirm::Select { nowait: false };
+    method_frame(channel, AMQPClass::Confirm(confirm::AMQPMethod::Select(method)))
+}
+
+/// Never `no-wait`: RabbitMQ renews the lease of an expiring queue only for a declare that is answered.
+pub(crate) fn queue_declare(channel: u16, declaration: &QueueDeclaration) -> Result<Bytes, TooDeep> {
+    table::fields_len(declaration.arguments.iter())?;
+    let method = queue::Declare {
+        queue: short_to_amq(&declaration.name),
+        passive: declaration.passive,
+        durable: declaration.durable,
+        exclusive: declaration.exclusive,
+        auto_delete: declaration.auto_delete,
+        nowait: false,
+        arguments: table::to_amq(&declaration.arguments),
+    };
+    Ok(method_frame(channel, AMQPClass::Queue(queue::AMQPMethod::Declare(method))))
+}
+
+pub(crate) fn queue_delete(channel: u16, name: &ShortString) -> Bytes {
+    let method =
+        queue::Delete { queue: short_to_amq(name), if_unused: false, if_empty: false, nowait: false };
+    method_frame(channel, AMQPClass::Queue(queue::AMQPMethod::Delete(method)))
+}
+
+/// `basic.qos` for each consumer of the channel that comes after it.
+pub(crate) fn basic_qos(channel: u16, count: NonZeroU16) -> Bytes {
+    let method = basic::Qos { prefetch_count: count.get(), global: false };
+    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::Qos(method)))
+}
+
+pub(crate) fn basic_consume(channel: u16, queue: &ShortString, consumer_tag: &ShortString) -> Bytes {
+    let method = basic::Consume {
+        queue: short_to_amq(queue),
+        consumer_tag: short_to_amq(consumer_tag),
+        no_local: false,
+        no_ack: false,
+        exclusive: false,
+        nowait: false,
+        arguments: FieldTable::default(),
+    };
+    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::Consume(method)))
+}
+
+pub(crate) fn basic_cancel(channel: u16, consumer_tag: &ShortString) -> Bytes {
+    let method = basic::Cancel { consumer_tag: short_to_amq(consumer_tag), nowait: false };
+    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::Cancel(method)))
+}
+
+pub(crate) fn basic_cancel_ok(channel: u16, consumer_tag: &ShortString) -> Bytes {
+    let method = basic::CancelOk { consumer_tag: short_to_amq(consumer_tag) };
+    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::CancelOk(method)))
+}
+
+/// How one delivery, or all up to it, is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    Ack { multiple: bool },
+    Nack { multiple: bool, requeue: bool },
+    Reject { requeue: bool },
+}
+
+/// Bytes of a frame that [`put_settlement`] writes.
+pub(crate) const SETTLEMENT_FRAME: usize = SETTLEMENT + frame::OVERHEAD;
+/// Class, method, tag, flags.
+const SETTLEMENT: usize = 2 + 2 + 8 + 1;
+
+/// Writes `basic.ack`, `basic.nack` or `basic.reject`.
+pub(crate) fn put_settlement(out: &mut BytesMut, channel: u16, delivery_tag: u64, settlement: Settlement) {
+    let (method, flags) = match settlement {
+        Settlement::Ack { multiple } => (80, [multiple, false]),
+        Settlement::Nack { multiple, requeue } => (120, [multiple, requeue]),
+        Settlement::Reject { requeue } => (90, [requeue, false]),
+    };
+    frame::put_method_head(out, channel, SETTLEMENT);
+    out.put_u16(BASIC);
+    out.put_u16(method);
+    out.put_u64(delivery_tag);
+    put::flags(out, flags);
+    frame::put_end(out);
+}
+
+/// The frames before the body of one publish, measured: its method and its content header.
+pub(crate) struct PublishHead<'a> {
+    channel: u16,
+    message: &'a Message,
+    list: PropertyList<'a>,
+}
+
+impl<'a> PublishHead<'a> {
+    /// Measures the head. `mark` is added to the headers.
+    pub(crate) fn new(channel: u16, message: &'a Message, mark: Option<&'a Value>) -> Result<Self, TooDeep> {
+        let properties: &Properties = &message.properties;
+        Ok(Self { channel, message, list: PropertyList::new(properties, mark)? })
+    }
+
+    /// Bytes of the content header frame, which cannot be split (AMQP 0-9-1, 4.2.6.1).
+    pub(crate) fn header_frame_len(&self) -> usize {
+        self.list.len().saturating_add(CONTENT_HEADER + frame::OVERHEAD)
+    }
+
+    /// Bytes of both frames.
+    pub(crate) fn len(&self) -> usize {
+        self.header_frame_len().saturating_add(self.method_len() + frame::OVERHEAD)
+    }
+
+    /// Writes both frames. The header frame must fit into 32 bits.
+    pub(crate) fn put(&self, out: &mut BytesMut) {
+        let before = out.len();
+        out.reserve(self.len());
+        frame::put_method_head(out, self.channel, self.method_len());
+        out.put_u16(BASIC);
+        out.put_u16(40);
+        out.put_u16(0); // reserved: once the access ticket
+        put::short_string(out, &self.message.exchange);
+        put::short_string(out, &self.message.routing_key);
+        put::flags(out, [self.message.mandatory, false]);
+        frame::put_end(out);
+
+        frame::put_header_head(out, self.channel, CONTENT_HEADER + self.list.len());
+        out.put_u16(BASIC);
+        out.put_u16(0); // weight: unused
+        out.put_u64(self.message.body.len() as u64);
+        self.list.put(out);
+        frame::put_end(out);
+        debug_assert_eq!(out.len() - before, self.len(), "a publish was measured wrongly");
+    }
+
+    fn method_len(&self) -> usize {
+        // Class, method, ticket, two texts with their lengths, flags.
+        2 + 2 + 2 + 1 + self.message.exchange.len() + 1 + self.message.routing_key.len() + 1
+    }
+}
+
+fn method_frame(channel: u16, class: AMQPClass) -> Bytes {
+    let frame = AMQPFrame::Method(channel, class);
+    let written = gen_frame(&frame)(WriteContext::from(Vec::new())).expect("a Vec takes every write");
+    written.into_inner().0.into()
+}

@@ -1,0 +1,112 @@
+//! Exchanges (AMQP 0-9-1, 1.6).
+
+use amq_protocol::protocol::{AMQPClass, exchange};
+
+use super::{no_exchange, not_implemented, text, unexpected};
+use crate::broker::Broker;
+use crate::broker::arguments::{flag_differs, inequivalent};
+use crate::broker::channel::At;
+use crate::broker::error::{AmqpError, Code};
+use crate::broker::exchange::{Exchange, Kind};
+use crate::broker::queue::Key;
+
+impl Broker {
+    pub(super) fn on_exchange_method(
+        &mut self,
+        at: At,
+        method: exchange::AMQPMethod,
+    ) -> Result<(), AmqpError> {
+        use exchange::AMQPMethod as M;
+        match method {
+            M::Declare(declare) => self.exchange_declare(at, &declare),
+            M::Delete(delete) => self.exchange_delete(at, &delete),
+            M::Bind(_) | M::Unbind(_) => Err(not_implemented("a binding between exchanges")),
+            _ => Err(unexpected("this method of class exchange")),
+        }
+    }
+
+    fn exchange_declare(&mut self, at: At, declare: &exchange::Declare) -> Result<(), AmqpError> {
+        let key = self.key(at, text(&declare.exchange));
+        if declare.passive {
+            // The default exchange is there too, and cannot be declared otherwise.
+            if !key.name.is_empty() && !self.exchanges.contains_key(&key) {
+                return Err(no_exchange(&key));
+            }
+        } else {
+            refuse_default(&key)?;
+            let wanted = self.described(declare)?;
+            match self.exchanges.get(&key) {
+                Some(current) => check_same(current, &wanted, &key)?,
+                None => {
+                    refuse_reserved(&key)?;
+                    self.exchanges.insert(key, wanted);
+                }
+            }
+        }
+        if !declare.nowait {
+            let ok = exchange::AMQPMethod::DeclareOk(exchange::DeclareOk {});
+            self.reply(at, AMQPClass::Exchange(ok));
+        }
+        Ok(())
+    }
+
+    fn described(&self, declare: &exchange::Declare) -> Result<Exchange, AmqpError> {
+        if declare.arguments.contains_key("alternate-exchange") {
+            return Err(not_implemented("an alternate exchange"));
+        }
+        let name = declare.kind.as_str();
+        let kind = Kind::parse(name)
+            .ok_or_else(|| AmqpError::new(Code::CommandInvalid, format!("unknown exchange type '{name}'")))?;
+        Ok(Exchange::new(kind, declare.durable, declare.auto_delete, declare.internal))
+    }
+
+    fn exchange_delete(&mut self, at: At, delete: &exchange::Delete) -> Result<(), AmqpError> {
+        let key = self.key(at, text(&delete.exchange));
+        refuse_default(&key)?;
+        refuse_reserved(&key)?;
+        let used = self.exchanges.get(&key).is_some_and(Exchange::is_used);
+        if delete.if_unused && used {
+            return Err(AmqpError::new(Code::PreconditionFailed, format!("{} in use", key.exchange_text())));
+        }
+        self.exchanges.remove(&key);
+        if !delete.nowait {
+            let ok = exchange::AMQPMethod::DeleteOk(exchange::DeleteOk {});
+            self.reply(at, AMQPClass::Exchange(ok));
+        }
+        Ok(())
+    }
+}
+
+/// RabbitMQ: the default exchange is neither declared nor deleted nor bound to.
+pub(super) fn refuse_default(key: &Key) -> Result<(), AmqpError> {
+    if key.name.is_empty() {
+        return Err(AmqpError::new(Code::AccessRefused, "operation not permitted on the default exchange"));
+    }
+    Ok(())
+}
+
+fn refuse_reserved(key: &Key) -> Result<(), AmqpError> {
+    if key.name.starts_with("amq.") {
+        let detail = format!("exchange name '{}' contains reserved prefix 'amq.*'", key.name);
+        return Err(AmqpError::new(Code::AccessRefused, detail));
+    }
+    Ok(())
+}
+
+fn check_same(current: &Exchange, wanted: &Exchange, key: &Key) -> Result<(), AmqpError> {
+    let what = key.exchange_text();
+    if current.kind != wanted.kind {
+        let found = format!("received '{}' but current is '{}'", wanted.kind.name(), current.kind.name());
+        return Err(inequivalent("type", &what, &found));
+    }
+    for (flag, wanted, current) in [
+        ("durable", wanted.durable, current.durable),
+        ("auto_delete", wanted.auto_delete, current.auto_delete),
+        ("internal", wanted.internal, current.internal),
+    ] {
+        if wanted != current {
+            return Err(flag_differs(flag, &what, wanted, current));
+        }
+    }
+    Ok(())
+}

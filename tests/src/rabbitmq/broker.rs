@@ -1,0 +1,119 @@
+//! A real broker, whoever runs it.
+
+use std::fmt;
+
+use amq_protocol::uri::{AMQPScheme, AMQPUri};
+
+#[cfg(feature = "testcontainers")]
+use super::container::Container;
+use super::probe::greet;
+use super::server::Server;
+use super::{Installation, RealBrokerError, unique_name};
+
+/// A running RabbitMQ. One that was started by [`RealBroker::start`] is killed when this is dropped.
+pub struct RealBroker {
+    uri: String,
+    version: String,
+    operator: Operator,
+}
+
+/// Who can give orders to the broker.
+enum Operator {
+    Server(Server),
+    #[cfg(feature = "testcontainers")]
+    Container(Box<Container>),
+    SomebodyElse,
+}
+
+impl RealBroker {
+    /// Starts a server of this machine and waits until it answers, two minutes at most.
+    ///
+    /// # Errors
+    ///
+    /// [`RealBrokerError::Start`] where it does not come up, with the end of its log; [`RealBrokerError::Io`]
+    /// where it cannot even be tried.
+    pub fn start(installation: &Installation) -> Result<Self, RealBrokerError> {
+        let (server, greeting) = Server::start(installation)?;
+        let uri = format!("amqp://guest:guest@{}/%2f", server.address());
+        Ok(Self { uri, version: greeting.version, operator: Operator::Server(server) })
+    }
+
+    /// Takes the broker behind the entry `uri` of a list, the `position`th.
+    pub(super) fn elsewhere(position: usize, uri: &str) -> Result<Self, RealBrokerError> {
+        let problem = |problem: String| RealBrokerError::Uri { position, problem };
+        let parsed: AMQPUri = uri.parse().map_err(problem)?;
+        if parsed.scheme != AMQPScheme::AMQP {
+            return Err(problem("the suites connect without TLS".to_owned()));
+        }
+        let address = format!("{}:{}", parsed.authority.host, parsed.authority.port);
+        let greeting = greet(&address)?;
+        Ok(Self { uri: uri.to_owned(), version: greeting.version, operator: Operator::SomebodyElse })
+    }
+
+    #[cfg(feature = "testcontainers")]
+    pub(super) fn contained(container: Container) -> Result<Self, RealBrokerError> {
+        let address = container.address();
+        let greeting = greet(&address)?;
+        let uri = format!("amqp://guest:guest@{address}/%2f");
+        Ok(Self { uri, version: greeting.version, operator: Operator::Container(Box::new(container)) })
+    }
+
+    /// Its URI, with credentials; the virtual host is `/` where the suite started it.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Its version, such as `3.10.8`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The number before the first dot of its version; 0 where there is none.
+    #[must_use]
+    pub fn major_version(&self) -> u32 {
+        self.version.split('.').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
+    /// Runs `rabbitmqctl` with these arguments (about a second) and gives what it printed.
+    ///
+    /// # Errors
+    ///
+    /// [`RealBrokerError::Control`] where it fails, [`RealBrokerError::NotOurs`] on a broker that the suite did
+    /// not start.
+    pub fn ctl(&self, arguments: &[&str]) -> Result<String, RealBrokerError> {
+        match &self.operator {
+            Operator::Server(server) => server.ctl(arguments),
+            #[cfg(feature = "testcontainers")]
+            Operator::Container(container) => container.ctl(arguments),
+            Operator::SomebodyElse => Err(RealBrokerError::NotOurs),
+        }
+    }
+
+    /// The URI of a new, empty virtual host, for one test alone. Costs about two seconds.
+    ///
+    /// On a broker that the suite did not start it is the URI as it was given, since nobody may create virtual hosts
+    /// there: combine it with [`unique_name`]s.
+    ///
+    /// # Errors
+    ///
+    /// [`RealBrokerError::Control`] where the broker refuses.
+    pub fn vhost(&self) -> Result<String, RealBrokerError> {
+        if let Operator::SomebodyElse = self.operator {
+            return Ok(self.uri.clone());
+        }
+        let name = unique_name("test");
+        self.ctl(&["add_vhost", &name])?;
+        self.ctl(&["set_permissions", "--vhost", &name, "guest", ".*", ".*", ".*"])?;
+        let server = self.uri.strip_suffix("/%2f").unwrap_or(&self.uri);
+        Ok(format!("{server}/{name}"))
+    }
+}
+
+impl fmt::Debug for RealBroker {
+    // Without the URI, which may hold somebody's password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RealBroker").field("version", &self.version).finish_non_exhaustive()
+    }
+}
