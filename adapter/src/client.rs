@@ -1,6 +1,5 @@
 //! The client: from a configuration to handles.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -8,19 +7,19 @@ use std::time::Duration;
 
 use leveret_core::envelope::JobId;
 use leveret_core::session::{
-    Closed, ConfigError, ConnectError, EnqueueError, QueueCounts, RequestError, RequestId, Session,
+    Closed, ConnectError, EnqueueError, QueueCounts, RequestError, RequestId,
 };
 use leveret_core::text::ShortString;
 use leveret_core::time::Instant;
-use leveret_core::topology::{Queue, QueueName};
+use leveret_core::topology::Queue;
 
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::handle::{Handle, Known, WhenFull};
+use crate::handle::{Handle, WhenFull};
 use crate::job::Job;
 use crate::producer::{self, Producer};
 use crate::runtime::Spawn;
-use crate::shared::{Answer, End, Shared, State, Stopped};
+use crate::shared::{Answer, End, State, Stopped};
 use crate::waiters::Waiters;
 use crate::worker::Worker;
 
@@ -68,10 +67,9 @@ impl<R: Spawn> Client<R> {
     pub async fn connect(self) -> Result<ConnectedClient, ConnectError> {
         let Self { runtime, config } = self;
         let config = config.into_session();
-        let queues = known(&config.queues).map_err(ConnectError::Config)?;
-        let session = Session::new(config, runtime.seed()).map_err(ConnectError::Config)?;
-        let shared = Shared::new(session, runtime.clone());
-        let client = ConnectedClient { handle: Arc::new(Handle { shared: shared.clone(), queues }) };
+        let handle = Handle::new(config, runtime.clone()).map_err(ConnectError::Config)?;
+        let shared = handle.shared.clone();
+        let client = ConnectedClient::new(Arc::new(handle));
         // It cannot have stopped yet.
         let _ = shared.command(|state, now, _| {
             state.connecting.add(());
@@ -96,6 +94,10 @@ pub struct ConnectedClient {
 }
 
 impl ConnectedClient {
+    pub(crate) const fn new(handle: Arc<Handle>) -> Self {
+        Self { handle }
+    }
+
     /// Puts a job on its queue, and answers with its id when the broker has routed and confirmed it.
     ///
     /// The job is encoded by this call; nothing is sent before the future is polled. While too many jobs wait for
@@ -230,6 +232,11 @@ impl ConnectedClient {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &crate::shared::Shared {
+        &self.handle.shared
+    }
+
     async fn request<T>(
         &self,
         ask: impl FnOnce(&mut State, Instant) -> Result<RequestId, RequestError>,
@@ -250,14 +257,4 @@ impl fmt::Debug for ConnectedClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectedClient").field("queues", &self.handle.queues.keys()).finish()
     }
-}
-
-/// The queues as the session will know them.
-fn known(queues: &[Queue]) -> Result<BTreeMap<QueueName, Known>, ConfigError> {
-    let mut known = BTreeMap::new();
-    for queue in queues {
-        let prefetch = queue.plan().map_err(ConfigError::Queue)?.prefetch();
-        known.insert(queue.name().clone(), Known { queue: queue.clone(), prefetch });
-    }
-    Ok(known)
 }

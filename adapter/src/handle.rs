@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leveret_core::envelope::JobId;
-use leveret_core::session::{EnqueueError, NewJob, PublishId};
+use leveret_core::session::{ConfigError, EnqueueError, NewJob, PublishId, Session, SessionConfig};
 use leveret_core::topology::{Queue, QueueName};
 
+use crate::runtime::Spawn;
 use crate::shared::{Answer, Shared, Ticket};
 
 /// How long a client whose last handle was dropped goes on with what is under way.
@@ -48,6 +49,17 @@ enum Begun {
 }
 
 impl Handle {
+    /// A client of a new session, which no driver runs yet.
+    pub(crate) fn new(config: SessionConfig, runtime: impl Spawn) -> Result<Self, ConfigError> {
+        let mut queues = BTreeMap::new();
+        for queue in &config.queues {
+            let prefetch = queue.plan().map_err(ConfigError::Queue)?.prefetch();
+            queues.insert(queue.name().clone(), Known { queue: queue.clone(), prefetch });
+        }
+        let session = Session::new(config, runtime.seed())?;
+        Ok(Self { shared: Shared::new(session, runtime), queues })
+    }
+
     /// What is known of a queue, provided that the caller describes it as the client was told.
     pub(crate) fn known(&self, queue: &Queue) -> Result<&Known, Unusable> {
         match self.queues.get(queue.name()) {

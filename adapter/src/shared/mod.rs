@@ -7,6 +7,9 @@
 mod answer;
 mod state;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -120,6 +120,6 @@ fn log(handlers: &Handlers, job: &JobDelivery, outcome: &Outcome) {
         Outcome::Retry { error, .. } => event!(warn, %error, "attempt failed"),
         Outcome::Defer { delay, .. } => event!(debug, ?delay, "job deferred"),
         Outcome::DeadLetter { .. } => event!(error, "job is given up"),
-        Outcome::HandBack => event!(debug, "job handed back"),
+        _ => {} // No handler answers anything else.
     }
 }

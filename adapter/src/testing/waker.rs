@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! A waker that counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
