@@ -7,6 +7,7 @@ pub mod envelope;
 pub mod message;
 pub mod retry;
 pub mod rng;
+pub mod session;
 pub mod settle;
 pub mod table;
 pub mod text;

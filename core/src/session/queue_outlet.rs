@@ -1,0 +1,191 @@
+//! The channel on which one work queue is declared and its delayed jobs are published.
+//!
+//! Each queue has its own: a declare that the broker refuses closes its channel, and must not take the publishes
+//! of other queues with it. Declare and publish go back to back, since RabbitMQ works through one channel in
+//! order and executes nothing that follows a refused declare.
+
+use std::collections::VecDeque;
+
+use super::ids::PublishId;
+use super::outlet::Outlet;
+use super::refusal::Refusal;
+use super::refusal::is_queue_declare;
+use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
+use crate::delay::{Confirmed, HoldLeases, HoldTtl, Late, Lease};
+use crate::text::ShortString;
+use crate::time::Instant;
+use crate::topology::QueuePlan;
+
+#[derive(Debug)]
+pub(super) struct QueueOutlet {
+    pub(super) outlet: Outlet,
+    /// Declares that were sent and not answered, in order.
+    awaited: VecDeque<Awaited>,
+    pub(super) leases: HoldLeases,
+    /// Confirmed so late that only a renewed lease makes them safe.
+    late: Vec<(PublishId, Late)>,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// The queue is not declared on this link yet.
+    Declaring,
+    Ready,
+    Refused(Refusal),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Awaited {
+    Base(ShortString),
+    Hold(HoldTtl),
+}
+
+/// What the end of the channel means.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// The work queue or its dead-letter queue was refused: nothing can be published to this queue.
+    Queue(Refusal),
+    /// One hold queue was refused; others may go on.
+    Hold(HoldTtl, Refusal),
+    /// One of the publishes in flight was refused; which one, nobody says.
+    Publish,
+}
+
+impl QueueOutlet {
+    pub(super) fn new(plan: &QueuePlan) -> Self {
+        Self {
+            outlet: Outlet::default(),
+            awaited: VecDeque::new(),
+            leases: HoldLeases::new(plan.granularity()),
+            late: Vec::new(),
+            state: State::Declaring,
+        }
+    }
+
+    /// Opens the channel and declares the work queue and its dead-letter queue.
+    pub(super) fn open(
+        &mut self,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+    ) -> Result<ChannelId, CommandError> {
+        self.awaited.clear();
+        self.leases.clear();
+        self.state = State::Declaring;
+        let channel = self.outlet.open(connection)?;
+        self.declare_base(connection, channel, plan)?;
+        Ok(channel)
+    }
+
+    /// Declares again what is ours, after a publish was returned: somebody deleted it.
+    pub(super) fn redeclare(
+        &mut self,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        match self.outlet.channel() {
+            Some(channel) => self.declare_base(connection, channel, plan),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes sure that a hold queue outlives what is published to it next.
+    pub(super) fn cover(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+        ttl: HoldTtl,
+    ) -> Result<(), CommandError> {
+        match self.leases.before_publish(now, ttl) {
+            Lease::Covered => Ok(()),
+            Lease::Declare => self.declare_hold(now, connection, plan, ttl),
+        }
+    }
+
+    /// A publish into a hold was confirmed, too late to be sure of it: remembers it until the lease is renewed.
+    pub(super) fn confirmed_late(&mut self, publish: PublishId, late: Late) {
+        self.late.push((publish, late));
+    }
+
+    pub(super) fn declare_hold(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+        ttl: HoldTtl,
+    ) -> Result<(), CommandError> {
+        let Some(channel) = self.outlet.channel() else { return Ok(()) };
+        connection.declare_queue(channel, &plan.hold(ttl))?;
+        self.leases.declare_sent(now, ttl);
+        self.awaited.push_back(Awaited::Hold(ttl));
+        Ok(())
+    }
+
+    /// A declare was answered. Returns those whose confirm can be judged now.
+    pub(super) fn declare_ok(&mut self, now: Instant) -> Vec<(PublishId, Confirmed)> {
+        let answered = self.awaited.pop_front();
+        if self.state == State::Declaring && !self.awaited.iter().any(|a| matches!(a, Awaited::Base(_))) {
+            self.state = State::Ready;
+        }
+        let Some(Awaited::Hold(ttl)) = answered else { return Vec::new() };
+        self.leases.declare_ok(now, ttl);
+        let leases = &self.leases;
+        let (judged, others) =
+            std::mem::take(&mut self.late).into_iter().partition(|(_, late)| late.ttl() == ttl);
+        self.late = others;
+        let judged: Vec<(PublishId, Late)> = judged;
+        judged.into_iter().map(|(publish, late)| (publish, leases.after_declare_ok(now, late))).collect()
+    }
+
+    /// The channel is gone: those that were confirmed too late to be sure of, and those in flight.
+    pub(super) fn closed(&mut self) -> Vec<PublishId> {
+        let late = std::mem::take(&mut self.late).into_iter().map(|(publish, _)| publish);
+        late.chain(self.outlet.closed()).collect()
+    }
+
+    /// The channel was closed by the broker.
+    pub(super) fn lost(&mut self, reason: CloseReason, plan: &QueuePlan) -> Lost {
+        let awaited = std::mem::take(&mut self.awaited);
+        self.leases.clear();
+        self.state = State::Declaring;
+        if !is_queue_declare(&reason) {
+            return Lost::Publish;
+        }
+        // The broker works in order, so the refused declare is the oldest that was not answered.
+        match awaited.front() {
+            Some(Awaited::Hold(ttl)) => Lost::Hold(*ttl, Refusal { queue: plan.name().hold(*ttl), reason }),
+            Some(Awaited::Base(queue)) => {
+                let refusal = Refusal { queue: queue.clone(), reason };
+                self.state = State::Refused(refusal.clone());
+                Lost::Queue(refusal)
+            }
+            None => Lost::Publish,
+        }
+    }
+
+    /// Whether the broker has said yes or no to the queue.
+    pub(super) const fn is_resolved(&self) -> bool {
+        !matches!(self.state, State::Declaring)
+    }
+
+    pub(super) const fn refusal(&self) -> Option<&Refusal> {
+        match &self.state {
+            State::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn declare_base(
+        &mut self,
+        connection: &mut Connection,
+        channel: ChannelId,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        for declaration in std::iter::once(plan.work()).chain(plan.dead()) {
+            connection.declare_queue(channel, &declaration)?;
+            self.awaited.push_back(Awaited::Base(declaration.name));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! Deliveries: taking them in hand, and settling them in the order *publish, confirm, acknowledge*.
+
+use super::Session;
+use super::deliveries::InHand;
+use super::error::EnqueueError;
+use super::event::{JobDelivery, SessionEvent, Settled, Settlement};
+use super::ids::SubscriptionId;
+use super::publisher::SuccessorEnd;
+use crate::connection::{CommandError, Delivery};
+use crate::envelope::{Envelope, Limits};
+use crate::settle::{
+    self, Decision, DeliveryId, Outcome, SettleError, Step, SuccessorKind, Target, aside, decide,
+};
+use crate::text::ShortString;
+use crate::time::Instant;
+
+impl Session {
+    /// A message has come: a job for the application, or something that is moved aside.
+    pub(super) fn delivered(&mut self, now: Instant, delivery: Delivery) {
+        let (channel, tag) = (delivery.channel(), delivery.delivery_tag());
+        let Some(subscription) = self.subscriptions.values_mut().find(|s| s.channel() == Some(channel))
+        else {
+            return;
+        };
+        if subscription.is_stopping() {
+            if let Some(connection) = self.consume.up() {
+                note(subscription.hand_back_unstarted(connection, tag));
+            }
+            return;
+        }
+        let (id, queue) = (subscription.id, subscription.queue);
+        let redelivered = delivery.redelivered();
+        let content = delivery.into_content();
+        let decoded = Envelope::decode(content.body(), &Limits::default());
+        let envelope = decoded.as_ref().ok().cloned();
+        let in_hand = InHand { subscription: id, queue, channel, tag, content, envelope, successor: None };
+        let delivery = self.deliveries.accept(in_hand);
+        match decoded {
+            Ok(envelope) => {
+                let job = JobDelivery { delivery, subscription: id, envelope, redelivered };
+                self.outbox.push(SessionEvent::Job(job));
+            }
+            Err(error) => self.move_aside(now, delivery, &error.to_string()),
+        }
+    }
+
+    /// The application's outcome of a job.
+    pub(super) fn settle_job(
+        &mut self,
+        now: Instant,
+        delivery: DeliveryId,
+        outcome: &Outcome,
+    ) -> Result<(), SettleError> {
+        let random = self.rng.next_u64();
+        let decision = match self.deliveries.get(delivery) {
+            Some(InHand { queue, content, envelope: Some(envelope), .. }) => {
+                decide(&self.plans[*queue], envelope, content.properties().ok().as_ref(), outcome, random)
+            }
+            // It has ended, or was never given out as a job: the ledger says which.
+            _ => Decision::Acknowledge,
+        };
+        self.carry_out(now, delivery, decision)
+    }
+
+    /// A successor is done with: settles its original accordingly.
+    pub(super) fn successor_ended(&mut self, now: Instant, end: SuccessorEnd) {
+        let SuccessorEnd { delivery, step, result } = end;
+        match (step, result) {
+            (Step::Acknowledge, Ok(queue)) => self.succeeded(delivery, queue),
+            (Step::DeadLetter, Err(error)) => self.bury_instead(now, delivery, &error.to_string()),
+            (Step::Pause, Err(error)) => {
+                if let Some(in_hand) = self.deliveries.get(delivery) {
+                    tracing::warn!(
+                        target: "leveret", queue = %self.plans[in_hand.queue].name(), %delivery, %error,
+                        "a successor could not be published: its original is handed back after a pause"
+                    );
+                }
+                self.deliveries.rest(delivery, now + self.config.hand_back_pause, error);
+            }
+            _ => {}
+        }
+    }
+
+    /// Hands back what has rested.
+    pub(super) fn hand_back_rested(&mut self, now: Instant) {
+        while let Some((delivery, cause)) = self.deliveries.rested(now) {
+            if self.deliveries.ledger.pause_over(delivery) == Step::HandBack {
+                self.hand_back(delivery, Some(cause));
+            }
+        }
+    }
+
+    /// A job that the application has not seen goes back.
+    pub(super) fn hand_back_unstarted(&mut self, delivery: DeliveryId) {
+        let Some(in_hand) = self.end(delivery) else { return };
+        let subscription = self.subscriptions.get_mut(&in_hand.subscription);
+        if let (Some(subscription), Some(connection)) = (subscription, self.consume.up()) {
+            note(subscription.hand_back_unstarted(connection, in_hand.tag));
+        }
+    }
+
+    /// The channel of a subscription has ended: what was delivered on it cannot be settled. Returns how much that
+    /// was.
+    pub(super) fn make_stale(&mut self, subscription: SubscriptionId) -> usize {
+        for unseen in self.outbox.recall_jobs(subscription) {
+            self.end(unseen);
+        }
+        let stale = self.deliveries.of(subscription);
+        for delivery in &stale {
+            self.deliveries.ledger.stale(*delivery);
+            self.report(*delivery, Settlement::Stale);
+        }
+        let deliveries = &self.deliveries;
+        self.publisher.forget_successors(|delivery| !deliveries.contains(delivery));
+        stale.len()
+    }
+
+    fn move_aside(&mut self, now: Instant, delivery: DeliveryId, reason: &str) {
+        let Some(in_hand) = self.deliveries.get(delivery) else { return };
+        let content = &in_hand.content;
+        let properties = content.properties().ok();
+        let decision = aside(&self.plans[in_hand.queue], properties.as_ref(), content.body(), reason);
+        // It has just been accepted, so it can be settled.
+        let settled = self.carry_out(now, delivery, decision);
+        debug_assert!(settled.is_ok(), "a new delivery can be settled");
+    }
+
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        delivery: DeliveryId,
+        decision: Decision,
+    ) -> Result<(), SettleError> {
+        let step = self.deliveries.ledger.settle(delivery, settle::Settlement::from(&decision))?;
+        match (step, decision) {
+            (Step::Acknowledge, _) => self.acknowledge(delivery, Settlement::Done),
+            (Step::HandBack, _) => self.hand_back(delivery, None),
+            (Step::Reject, Decision::Reject { reason }) => self.reject(delivery, reason),
+            (Step::Publish { .. }, Decision::Publish(successor)) => {
+                self.publish_successor(now, delivery, *successor);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The successor can never be published: a dead letter without the application's headers takes its place.
+    fn bury_instead(&mut self, now: Instant, delivery: DeliveryId, reason: &str) {
+        let Some(in_hand) = self.deliveries.get(delivery) else { return };
+        let plan = &self.plans[in_hand.queue];
+        let decision = match &in_hand.envelope {
+            Some(envelope) => settle::dead_letter(plan, envelope, None, reason),
+            None => aside(plan, None, in_hand.content.body(), reason),
+        };
+        let kept = matches!(decision, Decision::Publish(_));
+        match (self.deliveries.ledger.dead_letter(delivery, kept), decision) {
+            (Step::Publish { .. }, Decision::Publish(successor)) => {
+                self.publish_successor(now, delivery, *successor);
+            }
+            (Step::Reject, Decision::Reject { reason }) => self.reject(delivery, reason),
+            _ => {}
+        }
+    }
+
+    fn publish_successor(&mut self, now: Instant, delivery: DeliveryId, successor: settle::Successor) {
+        let Some(in_hand) = self.deliveries.get_mut(delivery) else { return };
+        let hold = match successor.target {
+            Target::Hold(ttl) => Some(ttl),
+            _ => None,
+        };
+        in_hand.successor = Some(successor.kind);
+        self.publisher.succeed(now, in_hand.queue, delivery, successor.message, hold);
+    }
+
+    /// The successor is confirmed in `queue`: now the original may be acknowledged.
+    fn succeeded(&mut self, delivery: DeliveryId, queue: ShortString) {
+        let Some(in_hand) = self.deliveries.get_mut(delivery) else { return };
+        let settlement = match in_hand.successor.take() {
+            Some(SuccessorKind::Retry { attempt, delay }) => {
+                Settlement::Retried { attempt, delay, waits_in: queue }
+            }
+            Some(SuccessorKind::Deferral { deferrals, delay }) => {
+                Settlement::Deferred { deferrals, delay, waits_in: queue }
+            }
+            Some(SuccessorKind::DeadLetter { reason }) => Settlement::DeadLettered { reason, into: queue },
+            None => return,
+        };
+        self.acknowledge(delivery, settlement);
+    }
+
+    fn acknowledge(&mut self, delivery: DeliveryId, settlement: Settlement) {
+        if let (Some(in_hand), Some(connection)) = (self.deliveries.get(delivery), self.consume.up()) {
+            note(connection.ack(in_hand.channel, in_hand.tag, false));
+        }
+        self.report(delivery, settlement);
+    }
+
+    fn reject(&mut self, delivery: DeliveryId, reason: String) {
+        if let (Some(in_hand), Some(connection)) = (self.deliveries.get(delivery), self.consume.up()) {
+            note(connection.reject(in_hand.channel, in_hand.tag, false));
+        }
+        self.report(delivery, Settlement::Rejected { reason });
+    }
+
+    fn hand_back(&mut self, delivery: DeliveryId, cause: Option<EnqueueError>) {
+        if let (Some(in_hand), Some(connection)) = (self.deliveries.get(delivery), self.consume.up()) {
+            note(connection.nack(in_hand.channel, in_hand.tag, false, true));
+        }
+        self.report(delivery, Settlement::HandedBack { cause });
+    }
+
+    /// The delivery is no longer in hand: says what became of it.
+    fn report(&mut self, delivery: DeliveryId, settlement: Settlement) {
+        let Some(in_hand) = self.deliveries.remove(delivery) else { return };
+        let settled =
+            Settled { delivery, subscription: in_hand.subscription, job: in_hand.summary(), settlement };
+        self.outbox.push(SessionEvent::Settled(settled));
+    }
+
+    /// Ends a delivery that nobody has seen, without sending anything.
+    fn end(&mut self, delivery: DeliveryId) -> Option<InHand> {
+        let step = self.deliveries.ledger.settle(delivery, settle::Settlement::HandBack);
+        debug_assert_eq!(step, Ok(Step::HandBack), "an unseen delivery was not settled");
+        self.deliveries.remove(delivery)
+    }
+}
+
+/// A settlement that cannot be sent, because its channel has just ended, is void: the broker delivers again, and
+/// the end of the channel is an event of its own.
+fn note(result: Result<(), CommandError>) {
+    if let Err(error) = result {
+        tracing::debug!(target: "leveret", %error, "a settlement could not be sent");
+    }
+}

@@ -1,0 +1,294 @@
+//! One consumer: opening, consuming, ending.
+//!
+//! ```text
+//!  Down ──link up──▶ Opening ──qos-ok──▶ Starting ──consume-ok──▶ Consuming
+//!   ▲                   │ refused: ended                │ cancelled by the broker: declared and consumed again
+//!   │ link or           ▼                               ▼ asked to stop
+//!   │ channel lost    Ended                          Cancelling ──cancel-ok──▶ Draining ──▶ Closing ──▶ Ended
+//!   └── Paused ◀── channel lost
+//! ```
+//!
+//! Each subscription has a channel of its own, so an error on one leaves the others running. `basic.qos` is
+//! answered before `basic.consume` is sent, because it does not apply to a consumer that exists already.
+
+use std::time::Duration;
+
+use super::ids::SubscriptionId;
+use super::refusal::{Refusal, is_queue_declare};
+use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
+use crate::text::ShortString;
+use crate::time::Instant;
+use crate::topology::QueuePlan;
+
+/// The pause before a subscription whose channel was closed is opened again.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// No such pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) id: SubscriptionId,
+    /// Index of the queue's plan.
+    pub(super) queue: usize,
+    consumer_tag: ShortString,
+    channel: Option<ChannelId>,
+    state: State,
+    /// Declares without an answer.
+    declares: usize,
+    /// Openings that failed one after another.
+    failures: u32,
+    stop_by: Option<Instant>,
+    /// Tags to hand back once the broker has confirmed that the consumer is gone, so that they do not come back
+    /// to it.
+    unstarted: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Down,
+    Paused { until: Instant },
+    Opening,
+    Starting,
+    Consuming,
+    Cancelling,
+    Draining,
+    Closing,
+}
+
+/// What the end of the channel means.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// It is opened again after a pause.
+    ComesBack,
+    /// The broker will refuse it again.
+    Refused(Refusal),
+    /// It was closing anyway.
+    Ended,
+}
+
+impl Subscription {
+    pub(super) fn new(id: SubscriptionId, queue: usize) -> Self {
+        Self {
+            id,
+            queue,
+            consumer_tag: ShortString::truncated(&format!("leveret-{id}")),
+            channel: None,
+            state: State::Down,
+            declares: 0,
+            failures: 0,
+            stop_by: None,
+            unstarted: Vec::new(),
+        }
+    }
+
+    pub(super) const fn channel(&self) -> Option<ChannelId> {
+        self.channel
+    }
+
+    pub(super) const fn is_stopping(&self) -> bool {
+        self.stop_by.is_some()
+    }
+
+    /// The link is up, or the pause is over: sends everything up to `basic.qos`.
+    pub(super) fn open(&mut self, connection: &mut Connection, plan: &QueuePlan) -> Result<(), CommandError> {
+        let channel = connection.open_channel()?;
+        self.channel = Some(channel);
+        self.state = State::Opening;
+        self.declare(connection, channel, plan)?;
+        connection.set_prefetch(channel, plan.prefetch())
+    }
+
+    /// Whether it is to be opened now.
+    pub(super) fn wants_to_open(&self, now: Instant) -> bool {
+        match self.state {
+            State::Down => true,
+            State::Paused { until } => until <= now,
+            _ => false,
+        }
+    }
+
+    pub(super) const fn declare_ok(&mut self) {
+        self.declares = self.declares.saturating_sub(1);
+    }
+
+    pub(super) fn prefetch_ok(
+        &mut self,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        match (self.state, self.channel) {
+            (State::Opening, Some(channel)) => {
+                self.state = State::Starting;
+                connection.consume(channel, plan.name().as_short(), &self.consumer_tag)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `basic.consume-ok` has come. `true` if it is the answer that was waited for.
+    pub(super) fn consume_ok(&mut self) -> bool {
+        let started = self.state == State::Starting;
+        if started {
+            self.state = State::Consuming;
+            self.failures = 0;
+        }
+        started
+    }
+
+    /// The broker cancelled the consumer: its queue was deleted or has moved. What was delivered stays valid.
+    pub(super) fn cancelled_by_server(
+        &mut self,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        match (self.state, self.channel) {
+            (State::Consuming, Some(channel)) => {
+                self.state = State::Starting;
+                self.declare(connection, channel, plan)?;
+                connection.consume(channel, plan.name().as_short(), &self.consumer_tag)
+            }
+            (State::Cancelling, Some(_)) => self.cancel_ok(connection),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the broker to send nothing more.
+    pub(super) fn stop(
+        &mut self,
+        connection: Option<&mut Connection>,
+        by: Instant,
+    ) -> Result<(), CommandError> {
+        self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
+        match (self.state, self.channel, connection) {
+            (State::Starting | State::Consuming, Some(channel), Some(connection)) => {
+                self.state = State::Cancelling;
+                connection.cancel(channel, &self.consumer_tag)
+            }
+            (State::Opening, Some(channel), Some(connection)) => {
+                self.state = State::Closing;
+                connection.close_channel(channel)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A delivery that will not be started: it goes back when the consumer is gone.
+    pub(super) fn hand_back_unstarted(
+        &mut self,
+        connection: &mut Connection,
+        tag: u64,
+    ) -> Result<(), CommandError> {
+        match (self.state, self.channel) {
+            (State::Draining, Some(channel)) => connection.nack(channel, tag, false, true),
+            _ => {
+                self.unstarted.push(tag);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn cancel_ok(&mut self, connection: &mut Connection) -> Result<(), CommandError> {
+        if self.state != State::Cancelling {
+            return Ok(());
+        }
+        self.state = State::Draining;
+        if let Some(channel) = self.channel {
+            for tag in std::mem::take(&mut self.unstarted) {
+                connection.nack(channel, tag, false, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on towards the end where it is stopping. `true` once nothing more is to come.
+    ///
+    /// `busy` says whether deliveries of this subscription are in hand.
+    pub(super) fn advance(
+        &mut self,
+        now: Instant,
+        busy: bool,
+        connection: Option<&mut Connection>,
+    ) -> Result<bool, CommandError> {
+        let Some(by) = self.stop_by else { return Ok(false) };
+        let overdue = by <= now;
+        match (self.state, self.channel, connection) {
+            (State::Down | State::Paused { .. }, _, _) | (_, None, _) | (_, _, None) => Ok(true),
+            (State::Draining, Some(channel), Some(connection)) if !busy || overdue => {
+                self.state = State::Closing;
+                connection.close_channel(channel)?;
+                Ok(false)
+            }
+            (State::Cancelling, Some(channel), Some(connection)) if overdue => {
+                self.state = State::Closing;
+                connection.close_channel(channel)?;
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// When [`Subscription::open`] or [`Subscription::advance`] has something to do.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Paused { until } => Some(until),
+            State::Cancelling | State::Draining => self.stop_by,
+            _ => None,
+        }
+    }
+
+    /// The link is down: the broker delivers again what was in hand.
+    pub(super) fn link_down(&mut self) {
+        self.channel = None;
+        self.state = State::Down;
+        self.declares = 0;
+        self.unstarted.clear();
+    }
+
+    /// The channel was closed, by the broker or at our request.
+    pub(super) fn channel_closed(
+        &mut self,
+        now: Instant,
+        reason: Option<&CloseReason>,
+        plan: &QueuePlan,
+    ) -> Lost {
+        let state = self.state;
+        let declares = self.declares;
+        self.link_down();
+        let Some(reason) = reason else { return Lost::Ended };
+        if state == State::Closing {
+            return Lost::Ended;
+        }
+        // What was refused at a declare will be refused again, unless the queue's node is down (404). An error on an
+        // established consumer, such as the broker's limit on the time to acknowledge, comes back.
+        let refused = match reason.code {
+            404 => false,
+            403 => is_queue_declare(reason) || state == State::Starting,
+            _ => is_queue_declare(reason),
+        };
+        if refused {
+            let queue = match plan.dead() {
+                Some(dead) if declares == 1 => dead.name,
+                _ => plan.name().as_short().clone(),
+            };
+            return Lost::Refused(Refusal { queue, reason: reason.clone() });
+        }
+        let pause =
+            FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(self.failures.min(16))).min(LONGEST_PAUSE);
+        self.failures = self.failures.saturating_add(1);
+        self.state = State::Paused { until: now + pause };
+        Lost::ComesBack
+    }
+
+    fn declare(
+        &mut self,
+        connection: &mut Connection,
+        channel: ChannelId,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        for declaration in std::iter::once(plan.work()).chain(plan.dead()) {
+            connection.declare_queue(channel, &declaration)?;
+            self.declares += 1;
+        }
+        Ok(())
+    }
+}
