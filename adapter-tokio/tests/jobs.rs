@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leveret_testkit::broker::{BrokerConfig, TcpBroker};
+use leveret_testkit::broker::{BrokerConfig, tcp::TcpBroker};
 use leveret_tokio::{
     Client, Config, ConnectError, ConnectedClient, EnqueueError, Job, JobContext, JobError, LinkEnd, Queue,
     RetryPolicy, Settlement, WorkerError,

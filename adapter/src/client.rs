@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leveret_core::envelope::JobId;
-use leveret_core::session::{
-    Closed, ConnectError, EnqueueError, QueueCounts, RequestError, RequestId,
-};
+use leveret_core::session::{Closed, ConnectError, EnqueueError, QueueCounts, RequestError, RequestId};
 use leveret_core::text::ShortString;
 use leveret_core::time::Instant;
 use leveret_core::topology::Queue;

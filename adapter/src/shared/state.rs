@@ -181,7 +181,7 @@ impl State {
     fn hand_back(&mut self, now: Instant, delivery: DeliveryId) {
         self.dirty = true;
         // The only error is that it is stale, and then the broker has it already.
-        let _ = self.session.settle(now, delivery, Outcome::HandBack);
+        let _ = self.session.settle(now, delivery, &Outcome::HandBack);
     }
 }
 

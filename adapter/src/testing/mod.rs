@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Client, ConnectedClient, Config, Job, Queue};
+use crate::{Client, Config, ConnectedClient, Job, Queue};
 
 /// A job.
 #[derive(Debug, Serialize, Deserialize)]

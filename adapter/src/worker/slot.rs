@@ -44,7 +44,7 @@ impl Slot {
             let outcome = self.handlers.run(&job).await;
             self.holding = None;
             log(&self.handlers, &job, &outcome);
-            next = match self.settle(job.delivery, outcome) {
+            next = match self.settle(job.delivery, &outcome) {
                 Some(job) => Some(job),
                 None => self.wait().await,
             };
@@ -66,7 +66,7 @@ impl Slot {
     }
 
     /// Reports the outcome of one job and takes the next, if one is there, under the same lock.
-    fn settle(&self, delivery: DeliveryId, outcome: Outcome) -> Option<JobDelivery> {
+    fn settle(&self, delivery: DeliveryId, outcome: &Outcome) -> Option<JobDelivery> {
         let settled = self.handle.shared.command(|state, now, _| {
             let settled = state.session.settle(now, delivery, outcome);
             let next = state.workers.get_mut(&self.subscription).and_then(super::Dispatch::take);
@@ -90,7 +90,7 @@ impl Drop for Slot {
             let _ = self
                 .handle
                 .shared
-                .command(|state, now, _| state.session.settle(now, delivery, Outcome::HandBack));
+                .command(|state, now, _| state.session.settle(now, delivery, &Outcome::HandBack));
         }
         let _ = self.handle.shared.with(|state, wakes| {
             if let Some(worker) = state.workers.get_mut(&self.subscription) {

@@ -7,6 +7,7 @@ use super::config::Endpoint;
 use super::refusal::Refusal;
 use crate::connection::{CloseReason, CommandError, ConnectionError};
 use crate::delay::DelayTooLong;
+use crate::envelope::PayloadError;
 use crate::text::ShortString;
 use crate::topology::{QueueError, QueueName};
 
@@ -146,6 +147,8 @@ impl std::error::Error for LinkError {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConnectError {
+    /// There is no session: its configuration cannot be used.
+    Config(ConfigError),
     /// No endpoint could be connected to. The cause is that of the last one tried.
     Link(LinkError),
     /// The broker refused a queue.
@@ -157,6 +160,7 @@ pub enum ConnectError {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Config(error) => error.fmt(f),
             Self::Link(error) => error.fmt(f),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Closed => f.write_str("the client was shut down before it was connected"),
@@ -167,6 +171,7 @@ impl fmt::Display for ConnectError {
 impl std::error::Error for ConnectError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            Self::Config(error) => Some(error),
             Self::Link(error) => Some(error),
             _ => None,
         }
@@ -179,8 +184,15 @@ impl std::error::Error for ConnectError {
 pub enum EnqueueError {
     /// Too much is waiting already; [`SessionEvent::Writable`](super::SessionEvent::Writable) follows.
     Full,
+    /// The job cannot be written as JSON. Nothing was sent.
+    Payload(PayloadError),
     /// The delay cannot be kept. Nothing was sent.
     DelayTooLong(DelayTooLong),
+    /// The queue is described otherwise than the session knows it. Nothing was sent.
+    DifferentDescription {
+        /// The queue asked for.
+        queue: QueueName,
+    },
     /// The session has no description of this queue. Nothing was sent.
     UnknownQueue {
         /// The queue asked for.
@@ -232,7 +244,13 @@ impl fmt::Display for EnqueueError {
             Self::Full => {
                 f.write_str("too many jobs wait for the broker: wait until there is room, or enqueue fewer")
             }
+            Self::Payload(error) => error.fmt(f),
             Self::DelayTooLong(error) => error.fmt(f),
+            Self::DifferentDescription { queue } => write!(
+                f,
+                "queue \"{queue}\" is described otherwise than when this client was made: describe it once and share \
+                 the description"
+            ),
             Self::UnknownQueue { queue } => {
                 write!(f, "queue \"{queue}\" was not given to this client: describe it before connecting")
             }
