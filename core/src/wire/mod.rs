@@ -14,6 +14,8 @@ mod put;
 mod reader;
 mod send_buf;
 pub(crate) mod table;
+#[cfg(test)]
+mod testing;
 
 pub use frame::ProtocolVersion;
 pub use method::CloseReason;
