@@ -1,1 +1,17 @@
-//! Placeholder.
+//! Reliable jobs on RabbitMQ for programs on async-std.
+//!
+//! async-std is no longer developed, and its authors point to smol. This crate is for programs that are still on
+//! it; its README says how to move.
+#![forbid(unsafe_code)]
+
+mod runtime;
+
+pub use leveret_adapter::{
+    Closed, Config, ConnectError, ConnectedClient, Endpoint, EnqueueError, Job, JobContext, JobError, JobId,
+    LinkEnd, Producer, Queue, QueueCounts, QueueName, RequestError, RetryPolicy, Settled, Settlement,
+    Stopped, SubscribeError, SubscriptionError, UriError, Worker, WorkerError, WorkerReport,
+};
+pub use runtime::{AsyncStd, Sleep, Tcp};
+
+/// A client on async-std that is not connected yet.
+pub type Client = leveret_adapter::Client<AsyncStd>;
