@@ -99,7 +99,7 @@ pub(super) struct Channels(Vec<Slot>);
 #[derive(Debug)]
 enum Slot {
     Free,
-    Live(Channel),
+    Live(Box<Channel>),
     /// The channel has ended, and its owner was not told yet. The number is held back, so that nobody takes the
     /// end of the old channel for one of a new channel.
     Ended,
@@ -114,7 +114,7 @@ impl Channels {
         if free == self.0.len() {
             self.0.push(Slot::Free);
         }
-        self.0[free] = Slot::Live(Channel::new(id));
+        self.0[free] = Slot::Live(Box::new(Channel::new(id)));
         Some(id)
     }
 
@@ -127,7 +127,7 @@ impl Channels {
     }
 
     /// Ends a channel; its number stays in use until [`Channels::free`].
-    pub(super) fn end(&mut self, id: ChannelId) -> Option<Channel> {
+    pub(super) fn end(&mut self, id: ChannelId) -> Option<Box<Channel>> {
         let slot = self.0.get_mut(id.index())?;
         match std::mem::replace(slot, Slot::Ended) {
             Slot::Live(channel) => Some(channel),

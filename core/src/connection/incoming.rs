@@ -59,7 +59,7 @@ impl Connection {
         let (class, method) = method::ids(payload);
         let unexpected = ProtocolError::UnexpectedMethod { channel, class, method };
         match (ChannelId::new(channel), &self.phase) {
-            (None, Phase::Closing) => self.handle_while_closing(decoded.ok()),
+            (None, Phase::Closing) => self.handle_while_closing(decoded.as_ref().ok()),
             (None, _) => return self.handle_connection_method(now, decoded?, unexpected),
             (Some(_), Phase::Closing | Phase::Closed) => {}
             (Some(id), _) => return self.handle_channel_method(id, decoded, unexpected),
@@ -68,7 +68,7 @@ impl Connection {
     }
 
     /// AMQP 0-9-1, 1.4.2.10: after a close everything but a close and its answer is discarded.
-    fn handle_while_closing(&mut self, incoming: Option<Incoming<'_>>) {
+    fn handle_while_closing(&mut self, incoming: Option<&Incoming<'_>>) {
         match incoming {
             Some(Incoming::ConnectionCloseOk) => {}
             Some(Incoming::ConnectionClose(_)) => self.outgoing.push_control(method::connection_close_ok()),

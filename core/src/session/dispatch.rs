@@ -169,6 +169,8 @@ impl Session {
 
     fn on_consume_event(&mut self, now: Instant, event: Event) -> Result<(), CommandError> {
         match event {
+            // The end of the link is told by its own event.
+            Event::ChannelClosed { cause: ChannelClosed::ConnectionEnded(_), .. } => {}
             Event::ChannelClosed { channel, cause } => {
                 self.subscription_channel_closed(now, channel, reason(&cause));
             }

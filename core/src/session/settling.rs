@@ -145,8 +145,12 @@ impl Session {
     }
 
     /// The successor can never be published: a dead letter without the application's headers takes its place.
-    fn bury_instead(&mut self, now: Instant, delivery: DeliveryId, reason: &str) {
+    fn bury_instead(&mut self, now: Instant, delivery: DeliveryId, obstacle: &str) {
         let Some(in_hand) = self.deliveries.get(delivery) else { return };
+        let reason = match &in_hand.successor {
+            Some(SuccessorKind::DeadLetter { reason }) => &format!("{reason} ({obstacle})"),
+            _ => obstacle,
+        };
         let plan = &self.plans[in_hand.queue];
         let decision = match &in_hand.envelope {
             Some(envelope) => settle::dead_letter(plan, envelope, None, reason),

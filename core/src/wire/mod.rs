@@ -12,8 +12,12 @@ pub(crate) mod method;
 pub(crate) mod properties;
 mod put;
 mod reader;
+#[cfg(test)]
+pub(crate) mod script;
 mod send_buf;
 pub(crate) mod table;
+#[cfg(test)]
+mod testing;
 
 pub use frame::ProtocolVersion;
 pub use method::CloseReason;

@@ -259,3 +259,93 @@ fn from_amq(properties: &AMQPProperties) -> Properties {
         cluster_id: text(properties.cluster_id()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::testing::any_properties;
+
+    fn encoded(properties: &Properties, mark: Option<&Value>) -> BytesMut {
+        let list = PropertyList::new(properties, mark).unwrap();
+        let mut out = BytesMut::new();
+        list.put(&mut out);
+        assert_eq!(out.len(), list.len());
+        out
+    }
+
+    /// amq-protocol keeps tables in the order of their names, ours come back in that order.
+    fn sorted(table: &Table) -> Table {
+        fn value(original: &Value) -> Value {
+            match original {
+                Value::Table(table) => Value::Table(sorted(table)),
+                Value::Array(values) => Value::Array(values.iter().map(value).collect()),
+                other => other.clone(),
+            }
+        }
+        let mut fields: Vec<_> = table.iter().map(|(name, v)| (name.clone(), value(v))).collect();
+        fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+        fields.into_iter().collect()
+    }
+
+    #[test]
+    fn headers_that_are_nested_too_deep_are_refused_both_ways() {
+        const NAME: ShortString = ShortString::from_static("t");
+        let nested = |levels| (1..levels).fold(Table::new(), |inner, _| Table::new().with(NAME, inner));
+        let with = |headers| Properties { headers, ..Properties::default() };
+        assert!(decode(&encoded(&with(nested(MAX_TABLE_DEPTH)), None)).is_ok());
+        assert!(PropertyList::new(&with(nested(MAX_TABLE_DEPTH + 1)), None).is_err());
+
+        // Written by somebody else: one level more around a list that is still allowed.
+        let inner = encoded(&with(nested(MAX_TABLE_DEPTH)), None);
+        let mut deeper = BytesMut::from(&inner[..2]);
+        deeper.put_u32(u32::try_from(inner.len() - 2 + 3).unwrap());
+        deeper.put_slice(b"\x01tF");
+        deeper.put_slice(&inner[2..]);
+        assert_eq!(decode(&deeper), Err(PropertiesError::TooDeep { limit: MAX_TABLE_DEPTH }));
+    }
+
+    #[test]
+    fn the_mark_takes_the_place_of_a_header_of_its_name() {
+        let own = Table::new().with(MARK, "theirs").with(ShortString::from_static("kept"), true);
+        let properties = Properties { headers: own, ..Properties::default() };
+        let bytes = encoded(&properties, Some(&Value::I64(7)));
+        assert_eq!(decode_mark(&bytes), Some(7));
+        assert_eq!(decode(&bytes).unwrap().headers.len(), 2);
+        assert_eq!(decode_mark(&encoded(&properties, None)), None);
+    }
+
+    #[test]
+    fn a_text_or_a_key_that_is_not_utf8_is_malformed() {
+        // A message-id, then a header key.
+        for bytes in [&b"\x00\x80\x01\xFF"[..], b"\x20\x00\x00\x00\x00\x04\x01\xFFt\x01"] {
+            assert_eq!(decode(bytes), Err(PropertiesError::Malformed));
+        }
+        assert_eq!(decode(b""), Err(PropertiesError::Malformed));
+        assert_eq!(decode(b"\x00\x01"), Err(PropertiesError::Malformed));
+        assert_eq!(decode(b"\x00\x00rest"), Err(PropertiesError::Malformed));
+    }
+
+    #[test]
+    fn the_letter_s_is_a_16_bit_integer() {
+        let bytes = b"\x20\x00\x00\x00\x00\x07\x03keys\x00\x80";
+        assert_eq!(decode(bytes).unwrap().headers.get("key"), Some(&Value::I16(128)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(properties in any_properties()) {
+            let read = decode(&encoded(&properties, None)).unwrap();
+            let headers = sorted(&properties.headers);
+            prop_assert_eq!(read, Properties { headers, ..properties });
+        }
+
+        #[test]
+        fn no_bytes_make_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes);
+            let _ = decode(&[&[0x20, 0][..], &bytes].concat());
+            let _ = split_header(&bytes);
+        }
+    }
+}

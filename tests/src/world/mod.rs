@@ -24,15 +24,19 @@
 //! ```
 
 mod client;
+mod stranger;
 
 use std::time::Duration;
 
-use leveret_core::connection::{ConnectionConfig, Credentials};
+use bytes::Bytes;
+use leveret_core::connection::{ConnectionConfig, Credentials, Verdict};
 use leveret_core::envelope::{JobType, RawPayload};
+use leveret_core::message::{Message, Properties};
 use leveret_core::session::{
     Accepted, DeliveryId, Endpoint, EnqueueError, JobDelivery, LinkId, NewJob, Outcome, Session, SessionConfig,
     SessionEvent, SettleError, SubscriptionId,
 };
+use leveret_core::text::ShortString;
 use leveret_core::time::{Instant, UnixMillis};
 use leveret_core::topology::Queue;
 
@@ -191,9 +195,30 @@ impl World {
     /// # Errors
     ///
     /// What the session answers.
-    pub fn settle(&mut self, client: ClientId, delivery: DeliveryId, outcome: Outcome) -> Result<(), SettleError> {
+    pub fn settle(&mut self, client: ClientId, delivery: DeliveryId, outcome: &Outcome) -> Result<(), SettleError> {
         let now = self.now;
         self.session(client).settle(now, delivery, outcome)
+    }
+
+    /// Publishes any message as another system would, over a connection of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the broker does not confirm it.
+    pub fn publish(&mut self, message: &Message) {
+        let verdict = stranger::publish(self.now, &mut self.broker, message);
+        assert_eq!(verdict, Some(Verdict::Ok), "the broker takes the message");
+    }
+
+    /// Publishes these bytes to a queue, with no properties at all.
+    pub fn publish_body(&mut self, queue: &str, body: impl Into<Bytes>) {
+        self.publish(&Message {
+            exchange: ShortString::EMPTY,
+            routing_key: ShortString::truncated(queue),
+            mandatory: true,
+            properties: Properties::default(),
+            body: body.into(),
+        });
     }
 
     /// How many messages are ready in a queue; 0 where there is none.
