@@ -136,8 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    // proptest has a trait of that name.
-    use super::Rng;
+    use leveret_core::rng::Rng;
 
     fn styles() -> impl Strategy<Value = ConfirmStyle> {
         prop_oneof![
