@@ -36,10 +36,10 @@
 mod runtime;
 
 pub use leveret_adapter::{
-    Closed, Config, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, HoldTtl, Job, JobContext,
-    JobError, JobId, LinkEnd, Producer, Queue, QueueCounts, QueueName, Reconnect, RequestError, RetryPolicy,
-    Settled, Settlement, ShortString, Stopped, SubscribeError, SubscriptionError, UriError, Worker, WorkerError,
-    WorkerReport,
+    Closed, Config, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, HoldTtl, Job,
+    JobContext, JobError, JobId, LinkEnd, Producer, Queue, QueueCounts, QueueName, Reconnect, RequestError,
+    RetryPolicy, Settled, Settlement, ShortString, Stopped, SubscribeError, SubscriptionError, UriError,
+    Worker, WorkerError, WorkerReport,
 };
 pub use runtime::{Sleep, Tcp, Tokio};
 

@@ -18,7 +18,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leveret_testkit::broker::{BrokerConfig, TcpBroker};
+use leveret_testkit::broker::BrokerConfig;
+use leveret_testkit::broker::tcp::TcpBroker;
 use leveret_testkit::stranger;
 use leveret_tokio::{Client, Config, ConnectedClient, HoldTtl, JobContext, Queue, RetryPolicy, ShortString};
 
@@ -63,7 +64,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         timeline.enqueued(&emails, client.enqueue(&emails, &SendEmail::good(to)).await?, to, "succeeds");
     }
     let flaky = SendEmail::failing("flaky@example.org", 2);
-    timeline.enqueued(&emails, client.enqueue(&emails, &flaky).await?, &flaky.to, "fails twice, then succeeds");
+    timeline.enqueued(
+        &emails,
+        client.enqueue(&emails, &flaky).await?,
+        &flaky.to,
+        "fails twice, then succeeds",
+    );
     let hopeless = SendEmail::failing("hopeless@example.org", u32::MAX);
     timeline.enqueued(&emails, client.enqueue(&emails, &hopeless).await?, &hopeless.to, "fails always");
     let later = SendEmail::good("later@example.org");
@@ -74,7 +80,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     timeline.strange(&emails);
 
     let limited = CallApi { number: 0, limited: true };
-    timeline.enqueued(&calls, client.enqueue(&calls, &limited).await?, "call 0", "is answered \"retry after 1 s\"");
+    timeline.enqueued(
+        &calls,
+        client.enqueue(&calls, &limited).await?,
+        "call 0",
+        "is answered \"retry after 1 s\"",
+    );
     for number in 1..=BACKLOG {
         client.enqueue(&calls, &CallApi { number, limited: false }).await?;
     }
