@@ -3,4 +3,5 @@
 //! [`rabbitmq`] finds or starts real RabbitMQ servers.
 #![forbid(unsafe_code)]
 
+#[cfg(unix)]
 pub mod rabbitmq;
