@@ -1,6 +1,7 @@
 //! What an application sees, on every broker: the embedded one over TCP and each RabbitMQ that is there.
 //!
-//! A behaviour is one function over a [`Place`]; [`everywhere`] runs it at each. Waits are for conditions, with
+//! A behaviour is one function over a [`Place`]; [`everywhere`] runs it at each, [`everywhere_alone`] where it
+//! disturbs a whole broker. Waits are for conditions, with
 //! generous bounds: the real brokers run in real time.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
@@ -9,7 +10,7 @@ mod behaviours;
 mod place;
 mod trouble;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use leveret_tokio::{Client, Config, ConnectedClient, Job, Queue, RetryPolicy, Settled};
@@ -22,8 +23,22 @@ use self::place::Place;
 /// Longer than anything here should take, on a machine that does something else as well.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a behaviour on every broker.
+/// The brokers are shared by all tests of this process: a fault of a whole broker waits until nobody else is there.
+static BROKERS: RwLock<()> = RwLock::new(());
+
+/// Runs a behaviour on every broker, beside others.
 fn everywhere(behaviour: impl AsyncFn(&Place)) {
+    let _shared = BROKERS.read().unwrap_or_else(PoisonError::into_inner);
+    on_each_broker(behaviour);
+}
+
+/// Runs a behaviour on every broker, with the brokers to itself.
+fn everywhere_alone(behaviour: impl AsyncFn(&Place)) {
+    let _alone = BROKERS.write().unwrap_or_else(PoisonError::into_inner);
+    on_each_broker(behaviour);
+}
+
+fn on_each_broker(behaviour: impl AsyncFn(&Place)) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     for place in place::all() {
         runtime.block_on(async {

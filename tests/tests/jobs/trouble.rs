@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use leveret_tokio::{Client, Config, ConnectError, EnqueueError, JobError, Queue};
 
-use super::{Diary, PATIENCE, connect, email, everywhere, fresh_queue, run, seconds, wait_for_ready};
+use super::{
+    Diary, PATIENCE, connect, email, everywhere, everywhere_alone, fresh_queue, run, seconds, wait_for_ready,
+};
 
 async fn refused(config: Config, queue: &Queue) -> ConnectError {
     let connect = Client::new(config).queue(queue.clone()).connect();
@@ -17,7 +19,7 @@ async fn refused(config: Config, queue: &Queue) -> ConnectError {
 #[test]
 fn a_wrong_password_is_told_and_not_shown() {
     everywhere(async |place| {
-        let uri = place.uri().replace("amqp://", "amqp://nobody:hunter2@").replace("@guest:guest@", "@");
+        let uri = place.uri().replace("guest:guest@", "").replace("amqp://", "amqp://nobody:hunter2@");
         let error = refused(Config::from_uri(&uri).expect("a good URI"), &fresh_queue()).await;
         let text = error.to_string();
         assert!(text.contains("user name and password"), "{text} on {place}");
@@ -72,7 +74,7 @@ fn a_queue_that_is_deleted_under_its_worker_comes_back() {
 
 #[test]
 fn after_every_connection_was_closed_each_job_still_comes_to_its_end() {
-    everywhere(async |place| {
+    everywhere_alone(async |place| {
         let queue = fresh_queue();
         let client = connect(place, &queue).await;
         let settled = Diary::default();
@@ -100,7 +102,7 @@ fn after_every_connection_was_closed_each_job_still_comes_to_its_end() {
 
 #[test]
 fn during_a_memory_alarm_finished_jobs_are_acknowledged_and_new_ones_wait() {
-    everywhere(async |place| {
+    everywhere_alone(async |place| {
         let queue = fresh_queue();
         let client = connect(place, &queue).await;
         let settled = Diary::default();
@@ -124,7 +126,7 @@ fn during_a_memory_alarm_finished_jobs_are_acknowledged_and_new_ones_wait() {
 
 #[test]
 fn a_held_job_survives_a_restart_of_the_broker() {
-    everywhere(async |place| {
+    everywhere_alone(async |place| {
         let Some(broker) = place.operator() else { return };
         let queue = fresh_queue();
         let client = connect(place, &queue).await;
