@@ -61,7 +61,7 @@ impl Settings {
             message_ttl: reader.milliseconds("x-message-ttl", 0)?,
             expires: reader.milliseconds("x-expires", 1)?,
             max_priority: reader.max_priority()?,
-            dead_letter_exchange: reader.short_text("x-dead-letter-exchange")?,
+            dead_letter_exchange: reader.dead_letter_exchange()?,
             dead_letter_routing_key: reader.short_text("x-dead-letter-routing-key")?,
             max_length: reader.natural("x-max-length")?,
             max_length_bytes: reader.natural("x-max-length-bytes")?,
@@ -173,10 +173,11 @@ impl Reader<'_> {
             None => Ok(()),
             Some(value) => match value.as_str() {
                 Some(CLASSIC) => Ok(()),
-                Some(other) => Err(AmqpError::new(
+                Some(other @ ("quorum" | "stream")) => Err(AmqpError::new(
                     Code::NotImplemented,
                     format!("{TYPE} '{other}' for {}: this broker has classic queues only", self.queue),
                 )),
+                Some(other) => Err(self.invalid(TYPE, &format!("\"unsupported queue type '{other}'\""))),
                 None => Err(self.unacceptable(TYPE, value)),
             },
         }
@@ -187,7 +188,9 @@ impl Reader<'_> {
     fn refuse_unsupported(&self) -> Result<(), AmqpError> {
         for name in ["x-dead-letter-strategy", "x-delivery-limit", "x-quorum-initial-group-size"] {
             if self.arguments.get(name).is_some() {
-                return Err(self.invalid(name, "not supported by queue type classic"));
+                let detail =
+                    format!("invalid arg '{name}' for {} of queue type rabbit_classic_queue", self.queue);
+                return Err(AmqpError::new(Code::PreconditionFailed, detail));
             }
         }
         match self.arguments.get("x-single-active-consumer") {
@@ -204,7 +207,7 @@ impl Reader<'_> {
             None => Ok(None),
             Some(value) => match value.as_i64() {
                 Some(number) => Ok(Some(number)),
-                None => Err(self.unacceptable(name, value)),
+                None => Err(self.invalid(name, &format!("\"expected integer, got {}\"", type_name(value)))),
             },
         }
     }
@@ -237,6 +240,19 @@ impl Reader<'_> {
         }
     }
 
+    /// RabbitMQ has a wording of its own for the type of this one.
+    fn dead_letter_exchange(&self) -> Result<Option<ShortString>, AmqpError> {
+        const NAME: &str = "x-dead-letter-exchange";
+        match self.arguments.get(NAME) {
+            Some(value) if !matches!(value, Value::LongString(_)) => {
+                let found = type_name(value);
+                let detail = format!("invalid type '{found}' for arg '{NAME}' in {}", self.queue);
+                Err(AmqpError::new(Code::PreconditionFailed, detail))
+            }
+            _ => self.short_text(NAME),
+        }
+    }
+
     fn short_text(&self, name: &str) -> Result<Option<ShortString>, AmqpError> {
         match self.arguments.get(name) {
             None => Ok(None),
@@ -256,7 +272,7 @@ impl Reader<'_> {
                 Some("drop-head") => Ok(Overflow::DropHead),
                 Some("reject-publish") => Ok(Overflow::RejectPublish),
                 Some("reject-publish-dlx") => Ok(Overflow::RejectPublishDlx),
-                Some(other) => Err(self.invalid(NAME, &format!("unknown overflow '{other}'"))),
+                Some(_) => Err(self.invalid(NAME, "invalid_overflow")),
                 None => Err(self.unacceptable(NAME, value)),
             },
         }

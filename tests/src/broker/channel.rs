@@ -6,6 +6,7 @@ use bytes::BytesMut;
 use leveret_core::text::ShortString;
 
 use super::confirm::Confirms;
+use super::error::{AmqpError, Code};
 use super::properties::Properties;
 use super::queue::{Key, Position, Stored};
 
@@ -66,9 +67,21 @@ pub(super) struct Incoming {
     pub(super) exchange: ShortString,
     pub(super) routing_key: ShortString,
     pub(super) mandatory: bool,
+    pub(super) immediate: bool,
     /// What the header said; the body grows as it comes and is never reserved by the claimed size.
     pub(super) content: Option<(Properties, u64)>,
     pub(super) body: BytesMut,
+}
+
+impl Incoming {
+    /// The refusal of a frame that is not the one that comes next.
+    pub(super) fn out_of_place(&self) -> AmqpError {
+        let detail = match self.content {
+            None => "expected content header for class 60, got non content header frame instead",
+            Some(_) => "expected content body, got non content body frame instead",
+        };
+        AmqpError::new(Code::UnexpectedFrame, detail)
+    }
 }
 
 impl Channel {

@@ -16,6 +16,8 @@ use super::queue::{Admission, Key};
 use super::table::{self, Malformed};
 
 const X_DEATH: &str = "x-death";
+/// Where and why a message died for the first time: written once, with the first `x-death`.
+const FIRST_DEATH: [&str; 3] = ["x-first-death-exchange", "x-first-death-queue", "x-first-death-reason"];
 
 /// A message that left a queue unconsumed and is on its way to a dead-letter exchange.
 #[derive(Debug)]
@@ -120,10 +122,9 @@ fn with_death(
     reason: DeathReason,
     exchange: &str,
 ) -> Result<Vec<u8>, Malformed> {
-    let (first, mut deaths) = match deaths(headers) {
-        Some(known) => (false, known),
-        None => (true, Vec::new()),
-    };
+    let died_before =
+        table::fields(headers).filter_map(Result::ok).any(|field| field.name == X_DEATH.as_bytes());
+    let mut deaths = deaths(headers).unwrap_or_default();
     let same = |death: &FieldTable| {
         field(death, "queue") == Some(queue.as_bytes())
             && field(death, "reason") == Some(reason.as_str().as_bytes())
@@ -137,14 +138,15 @@ fn with_death(
     let mut new = Vec::with_capacity(headers.len() + 256);
     let deaths: Vec<AMQPValue> = deaths.into_iter().map(AMQPValue::FieldTable).collect();
     put_field(&mut new, X_DEATH, &AMQPValue::FieldArray(deaths.into()));
-    if first {
-        put_field(&mut new, "x-first-death-exchange", &text(exchange));
-        put_field(&mut new, "x-first-death-queue", &text(queue));
-        put_field(&mut new, "x-first-death-reason", &text(reason.as_str()));
+    if !died_before {
+        for (name, value) in FIRST_DEATH.into_iter().zip([exchange, queue, reason.as_str()]) {
+            put_field(&mut new, name, &text(value));
+        }
     }
     for field in table::fields(headers) {
         let field = field?;
-        let replaced = field.name == X_DEATH.as_bytes() || first && field.name.starts_with(b"x-first-death-");
+        let is_first = FIRST_DEATH.iter().any(|name| name.as_bytes() == field.name);
+        let replaced = field.name == X_DEATH.as_bytes() || !died_before && is_first;
         if !replaced {
             new.extend_from_slice(field.raw);
         }

@@ -114,11 +114,10 @@ impl Broker {
         match self.channel_mut(at) {
             None => Err(not_open()),
             Some(channel) if channel.closing => Ok(()),
-            Some(channel) if channel.incoming.is_some() => {
-                let detail = "expected content for class 60, got a method frame instead";
-                Err(AmqpError::new(Code::UnexpectedFrame, detail))
-            }
-            Some(_) => self.on_work_method(at, method),
+            Some(channel) => match &channel.incoming {
+                Some(incoming) => Err(incoming.out_of_place()),
+                None => self.on_work_method(at, method),
+            },
         }
     }
 

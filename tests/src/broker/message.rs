@@ -41,15 +41,25 @@ impl Message {
         match ms.and_then(|ms| u64::try_from(ms).ok().filter(|_| ms <= MAX_TTL_MS)) {
             Some(ms) => Ok(Some(Duration::from_millis(ms))),
             None => {
+                let found = String::from_utf8_lossy(digits);
                 let why = match ms {
-                    None => "no_integer".to_owned(),
+                    None => not_a_number(&found),
                     Some(ms) if ms < 0 => format!("{{value_negative,{ms}}}"),
                     Some(ms) => format!("{{value_too_large,{ms}}}"),
                 };
-                let found = String::from_utf8_lossy(digits);
                 let detail = format!("invalid expiration '{found}': {why}");
                 Err(AmqpError::new(Code::PreconditionFailed, detail))
             }
         }
+    }
+}
+
+/// What RabbitMQ says of an `expiration` that is no number: it reads digits and complains of the rest.
+fn not_a_number(found: &str) -> String {
+    let digits = found.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        "no_integer".to_owned()
+    } else {
+        format!("{{leftover_string,\"{}\"}}", &found[digits..])
     }
 }

@@ -29,7 +29,10 @@ impl Broker {
     pub(super) fn on_basic_method(&mut self, at: At, method: basic::AMQPMethod) -> Result<(), AmqpError> {
         use basic::AMQPMethod as M;
         match method {
-            M::Publish(publish) => self.start_publish(at, &publish),
+            M::Publish(publish) => {
+                self.start_publish(at, &publish);
+                Ok(())
+            }
             M::Qos(qos) => self.qos(at, &qos),
             M::Consume(consume) => self.consume(at, &consume),
             M::Cancel(cancel) => {
@@ -51,7 +54,7 @@ impl Broker {
             }
             M::RecoverAsync(recover) => self.recover(at, recover.requeue),
             M::CancelOk(_) => Ok(()),
-            _ => Err(unexpected("this method of class basic")),
+            _ => Err(unexpected()),
         }
     }
 
@@ -206,7 +209,7 @@ impl Broker {
 
     fn recover(&mut self, at: At, requeue: bool) -> Result<(), AmqpError> {
         if !requeue {
-            return Err(not_implemented("basic.recover with requeue=false"));
+            return Err(AmqpError::new(Code::NotImplemented, "requeue=false"));
         }
         let Some(channel) = self.channel_mut(at) else { return Ok(()) };
         let all = std::mem::take(&mut channel.unacked).into_values().collect();

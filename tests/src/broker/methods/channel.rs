@@ -2,7 +2,7 @@
 
 use amq_protocol::protocol::{AMQPClass, channel};
 
-use super::{not_implemented, unexpected};
+use super::unexpected;
 use crate::broker::Broker;
 use crate::broker::channel::{At, Channel};
 use crate::broker::error::{AmqpError, Code};
@@ -52,13 +52,13 @@ impl Broker {
             }
             (M::Flow(flow), Some(false)) => {
                 if !flow.active {
-                    return Err(not_implemented("channel.flow with active=false"));
+                    return Err(AmqpError::new(Code::NotImplemented, "active=false"));
                 }
                 connection.send(at.channel, reply(M::FlowOk(channel::FlowOk { active: true })));
                 Ok(())
             }
             (M::FlowOk(_), Some(false)) => Ok(()),
-            (M::CloseOk(_) | M::OpenOk(_), Some(false)) => Err(unexpected("this method of class channel")),
+            (M::CloseOk(_) | M::OpenOk(_), Some(false)) => Err(unexpected()),
         }
     }
 }

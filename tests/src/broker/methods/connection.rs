@@ -6,7 +6,7 @@ use amq_protocol::protocol::{AMQPClass, connection};
 use amq_protocol::types::{AMQPValue, FieldTable, LongString, ShortString as AmqpShortString};
 use leveret_core::text::ShortString;
 
-use super::{not_implemented, text, unexpected};
+use super::{not_implemented, text};
 use crate::broker::channel::At;
 use crate::broker::connection::{Capabilities, Stage};
 use crate::broker::error::{AmqpError, Code};
@@ -58,13 +58,10 @@ impl Broker {
         method: AMQPClass,
     ) -> Result<(), AmqpError> {
         use connection::AMQPMethod as M;
-        let AMQPClass::Connection(method) = method else {
-            let detail = "only methods of class connection go on channel 0";
-            return Err(AmqpError::new(Code::CommandInvalid, detail));
-        };
         let Some(stage) = self.connections.get(&at.conn).map(|connection| connection.stage) else {
             return Ok(());
         };
+        let AMQPClass::Connection(method) = method else { return Err(out_of_turn(stage)) };
         match (stage, method) {
             (Stage::StartOk, M::StartOk(start_ok)) => self.log_in(at, &start_ok),
             (Stage::TuneOk, M::TuneOk(tune_ok)) => self.tune(at, &tune_ok),
@@ -78,11 +75,7 @@ impl Broker {
             // An answer that came too late, or to nothing.
             (_, M::CloseOk(_)) => Ok(()),
             (Stage::Running, M::UpdateSecret(_)) => Err(not_implemented("connection.update-secret")),
-            (Stage::Running, _) => Err(unexpected("this method of class connection")),
-            (stage, _) => {
-                let detail = format!("unexpected method in connection state {stage:?}");
-                Err(AmqpError::new(Code::ChannelError, detail))
-            }
+            (stage, _) => Err(out_of_turn(stage)),
         }
     }
 
@@ -170,6 +163,18 @@ impl Broker {
         }
         Ok(())
     }
+}
+
+/// The refusal of a method that does not come at this point.
+fn out_of_turn(stage: Stage) -> AmqpError {
+    let state = match stage {
+        Stage::Header | Stage::StartOk => "starting",
+        Stage::TuneOk => "tuning",
+        Stage::Open => "opening",
+        Stage::Running => "running",
+        Stage::Closing | Stage::Ended => "closing",
+    };
+    AmqpError::new(Code::ChannelError, format!("unexpected method in connection state {state}"))
 }
 
 /// RabbitMQ: zero means "no limit", which is more than any limit.

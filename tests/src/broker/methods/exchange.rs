@@ -21,24 +21,26 @@ impl Broker {
             M::Declare(declare) => self.exchange_declare(at, &declare),
             M::Delete(delete) => self.exchange_delete(at, &delete),
             M::Bind(_) | M::Unbind(_) => Err(not_implemented("a binding between exchanges")),
-            _ => Err(unexpected("this method of class exchange")),
+            _ => Err(unexpected()),
         }
     }
 
     fn exchange_declare(&mut self, at: At, declare: &exchange::Declare) -> Result<(), AmqpError> {
         let key = self.key(at, text(&declare.exchange));
+        refuse_default(&key)?;
         if declare.passive {
-            // The default exchange is there too, and cannot be declared otherwise.
-            if !key.name.is_empty() && !self.exchanges.contains_key(&key) {
+            if !self.exchanges.contains_key(&key) {
                 return Err(no_exchange(&key));
             }
         } else {
-            refuse_default(&key)?;
             let wanted = self.described(declare)?;
             match self.exchanges.get(&key) {
                 Some(current) => check_same(current, &wanted, &key)?,
                 None => {
-                    refuse_reserved(&key)?;
+                    if is_reserved(&key) {
+                        let detail = format!("exchange name '{}' contains reserved prefix 'amq.*'", key.name);
+                        return Err(AmqpError::new(Code::AccessRefused, detail));
+                    }
                     self.exchanges.insert(key, wanted);
                 }
             }
@@ -63,7 +65,10 @@ impl Broker {
     fn exchange_delete(&mut self, at: At, delete: &exchange::Delete) -> Result<(), AmqpError> {
         let key = self.key(at, text(&delete.exchange));
         refuse_default(&key)?;
-        refuse_reserved(&key)?;
+        if is_reserved(&key) {
+            let detail = format!("deletion of system {} not allowed", key.exchange_text());
+            return Err(AmqpError::new(Code::AccessRefused, detail));
+        }
         let used = self.exchanges.get(&key).is_some_and(Exchange::is_used);
         if delete.if_unused && used {
             return Err(AmqpError::new(Code::PreconditionFailed, format!("{} in use", key.exchange_text())));
@@ -85,12 +90,8 @@ pub(super) fn refuse_default(key: &Key) -> Result<(), AmqpError> {
     Ok(())
 }
 
-fn refuse_reserved(key: &Key) -> Result<(), AmqpError> {
-    if key.name.starts_with("amq.") {
-        let detail = format!("exchange name '{}' contains reserved prefix 'amq.*'", key.name);
-        return Err(AmqpError::new(Code::AccessRefused, detail));
-    }
-    Ok(())
+fn is_reserved(key: &Key) -> bool {
+    key.name.starts_with("amq.")
 }
 
 fn check_same(current: &Exchange, wanted: &Exchange, key: &Key) -> Result<(), AmqpError> {

@@ -23,8 +23,8 @@ fn not_implemented(what: &str) -> AmqpError {
 }
 
 /// The answer to a method that only a server sends.
-fn unexpected(method: &str) -> AmqpError {
-    AmqpError::new(Code::CommandInvalid, format!("{method} is not a client's method"))
+fn unexpected() -> AmqpError {
+    AmqpError::new(Code::CommandInvalid, "unimplemented method")
 }
 
 fn text(name: &AmqpShortString) -> ShortString {
@@ -52,14 +52,10 @@ impl Broker {
                 }
                 Ok(())
             }
-            AMQPClass::Confirm(_) => Err(unexpected("confirm.select-ok")),
+            AMQPClass::Confirm(_) => Err(unexpected()),
             AMQPClass::Tx(_) => Err(not_implemented("tx")),
             AMQPClass::Access(_) => Err(not_implemented("access.request")),
-            AMQPClass::Connection(_) => {
-                let detail = format!("a method of class connection on channel {}", at.channel);
-                Err(AmqpError::new(Code::CommandInvalid, detail))
-            }
-            AMQPClass::Channel(_) => Err(unexpected("this method of class channel")),
+            AMQPClass::Connection(_) | AMQPClass::Channel(_) => Err(unexpected()),
         }
     }
 

@@ -7,7 +7,7 @@ use amq_protocol::types::{Identifier, ShortString as AmqpShortString};
 use bytes::BytesMut;
 use leveret_core::time::Instant;
 
-use super::{amqp, no_exchange, not_implemented, text};
+use super::{amqp, no_exchange, text};
 use crate::broker::Broker;
 use crate::broker::channel::{At, Incoming};
 use crate::broker::confirm::{ConfirmStyle, Confirms, Receipt};
@@ -25,10 +25,7 @@ const PUBLISH: (Identifier, Identifier) = (60, 40);
 type Refusal = ((Identifier, Identifier), AmqpError);
 
 impl Broker {
-    pub(super) fn start_publish(&mut self, at: At, publish: &basic::Publish) -> Result<(), AmqpError> {
-        if publish.immediate {
-            return Err(not_implemented("immediate=true"));
-        }
+    pub(super) fn start_publish(&mut self, at: At, publish: &basic::Publish) {
         if let Some(connection) = self.connections.get_mut(&at.conn) {
             connection.publishes = true;
         }
@@ -37,11 +34,11 @@ impl Broker {
                 exchange: text(&publish.exchange),
                 routing_key: text(&publish.routing_key),
                 mandatory: publish.mandatory,
+                immediate: publish.immediate,
                 content: None,
                 body: BytesMut::new(),
             });
         }
-        Ok(())
     }
 
     /// A content header or body frame.
@@ -51,26 +48,21 @@ impl Broker {
         if channel.closing {
             return Ok(());
         }
-        let out_of_place = |expected| {
-            let kind = if frame.kind == FrameKind::Header { "a content header" } else { "a body" };
-            let detail = format!("expected {expected}, got {kind} frame instead");
-            ((0, 0), AmqpError::new(Code::UnexpectedFrame, detail))
+        let Some(incoming) = &mut channel.incoming else {
+            let detail = "expected method frame, got non method frame instead";
+            return Err(((0, 0), AmqpError::new(Code::UnexpectedFrame, detail)));
         };
-        let Some(incoming) = &mut channel.incoming else { return Err(out_of_place("a method frame")) };
         match (frame.kind, &incoming.content) {
             (FrameKind::Header, None) => {
                 incoming.content = Some(read_header(frame, max).map_err(|error| (PUBLISH, error))?);
             }
             (FrameKind::Body, Some((_, size))) => {
                 if (incoming.body.len() + frame.payload.len()) as u64 > *size {
-                    let detail =
-                        format!("the body is longer than the {size} bytes that its header announced");
-                    return Err((PUBLISH, AmqpError::new(Code::UnexpectedFrame, detail)));
+                    return Err((PUBLISH, incoming.out_of_place()));
                 }
                 incoming.body.extend_from_slice(&frame.payload);
             }
-            (_, None) => return Err(out_of_place("a content header for class 60")),
-            (_, Some(_)) => return Err(out_of_place("a content body for class 60")),
+            _ => return Err((PUBLISH, incoming.out_of_place())),
         }
         self.finish_publish(at).map_err(|error| (PUBLISH, error))
     }
@@ -81,11 +73,20 @@ impl Broker {
         let complete = channel.incoming.take_if(|incoming| {
             incoming.content.as_ref().is_some_and(|(_, size)| incoming.body.len() as u64 == *size)
         });
-        let Some(Incoming { exchange, routing_key, mandatory, content: Some((properties, _)), body }) =
-            complete
+        let Some(Incoming {
+            exchange,
+            routing_key,
+            content: Some((properties, _)),
+            body,
+            mandatory,
+            immediate,
+        }) = complete
         else {
             return Ok(());
         };
+        if immediate {
+            return Err(AmqpError::new(Code::NotImplemented, "immediate=true"));
+        }
         let message = Message { exchange, routing_key, properties, body: body.freeze() };
         self.publish(at, message, mandatory)?;
         self.obey_alarm(at.conn);

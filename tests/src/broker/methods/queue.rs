@@ -22,7 +22,7 @@ impl Broker {
             M::Purge(purge) => self.queue_purge(at, &purge),
             M::Bind(bind) => self.queue_bind(at, &bind),
             M::Unbind(unbind) => self.queue_unbind(at, &unbind),
-            _ => Err(unexpected("this method of class queue")),
+            _ => Err(unexpected()),
         }
     }
 

@@ -95,6 +95,18 @@ fn a_second_death_of_the_same_kind_is_counted_and_the_newest_stands_first() {
 }
 
 #[test]
+fn where_it_died_first_is_the_brokers_to_say() {
+    let (mut world, mut peer) = hold_and_consumer();
+    let claimed = with_headers(&[("x-first-death-queue", text("elsewhere")), ("x-first-death", int(1))]);
+    world.publish_with(&mut peer, "hold", claimed, "job");
+    world.pass_ms(300);
+    let [delivery] = &world.contents(&mut peer)[..] else { panic!("one delivery") };
+    let headers = headers(&delivery.properties);
+    assert_eq!(headers.inner()["x-first-death-queue"], text("hold"));
+    assert_eq!(headers.inner()["x-first-death"], int(1));
+}
+
+#[test]
 fn a_message_that_comes_around_without_a_rejection_is_dropped() {
     let mut world = World::new();
     let mut peer = world.connect();

@@ -120,25 +120,29 @@ fn arguments_are_validated() {
     let mut world = World::new();
     let mut peer = world.connect();
     let wrong: [(&str, AMQPValue, &str); 12] = [
-        ("x-expires", int(0), "{value_zero,0}"),
-        ("x-expires", int(-1), "{value_negative,-1}"),
-        ("x-message-ttl", int(-1), "{value_negative,-1}"),
-        ("x-message-ttl", int(315_360_000_001), "{value_too_large,315360000001}"),
-        ("x-message-ttl", text("1000"), "{unacceptable_type,longstr}"),
-        ("x-max-priority", int(256), "{max_value_exceeded,256}"),
-        ("x-max-length", int(-1), "{value_negative,-1}"),
-        ("x-overflow", text("explode"), "unknown overflow 'explode'"),
-        ("x-dead-letter-exchange", int(1), "{unacceptable_type,long}"),
-        ("x-dead-letter-routing-key", text("q"), "routing_key_but_no_dlx_defined"),
-        ("x-dead-letter-strategy", text("at-least-once"), "not supported by queue type classic"),
-        ("x-delivery-limit", int(5), "not supported by queue type classic"),
+        ("x-expires", int(0), ": {value_zero,0}"),
+        ("x-expires", int(-1), ": {value_negative,-1}"),
+        ("x-message-ttl", int(-1), ": {value_negative,-1}"),
+        ("x-message-ttl", int(315_360_000_001), ": {value_too_large,315360000001}"),
+        ("x-message-ttl", text("1000"), ": \"expected integer, got longstr\""),
+        ("x-max-priority", int(256), ": {max_value_exceeded,256}"),
+        ("x-max-length", int(-1), ": {value_negative,-1}"),
+        ("x-overflow", text("explode"), ": invalid_overflow"),
+        ("x-queue-type", text("heap"), ": \"unsupported queue type 'heap'\""),
+        ("x-dead-letter-routing-key", text("q"), ": routing_key_but_no_dlx_defined"),
+        ("x-dead-letter-strategy", text("at-least-once"), " of queue type rabbit_classic_queue"),
+        ("x-delivery-limit", int(5), " of queue type rabbit_classic_queue"),
     ];
     for (name, value, why) in wrong {
         assert_eq!(
             refused(&mut world, &mut peer, &[(name, value)]),
-            format!("PRECONDITION_FAILED - invalid arg '{name}' for queue 'q' in vhost '/': {why}")
+            format!("PRECONDITION_FAILED - invalid arg '{name}' for queue 'q' in vhost '/'{why}")
         );
     }
+    assert_eq!(
+        refused(&mut world, &mut peer, &[("x-dead-letter-exchange", int(1))]),
+        "PRECONDITION_FAILED - invalid type 'long' for arg 'x-dead-letter-exchange' in queue 'q' in vhost '/'"
+    );
     assert!(world.broker.queue("q").is_none());
     for (name, value) in
         [("x-message-ttl", int(0)), ("x-message-ttl", int(1 << 32)), ("x-max-priority", int(255))]
