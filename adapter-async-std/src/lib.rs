@@ -7,8 +7,8 @@
 mod runtime;
 
 pub use leveret_adapter::{
-    Closed, Config, ConfigError, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, Job,
-    JobContext, JobError, JobId, JobSummary, JobType, LinkEnd, LinkError, NameError, Producer, Queue,
+    Closed, Config, ConfigError, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, HoldTtl,
+    Job, JobContext, JobError, JobId, JobSummary, JobType, LinkEnd, LinkError, NameError, Producer, Queue,
     QueueCounts, QueueError, QueueName, Reconnect, Refusal, RequestError, RetryPolicy, SessionConfig,
     Settled, Settlement, ShortString, Stopped, SubscribeError, SubscriptionError, UriError, Worker,
     WorkerError, WorkerReport,

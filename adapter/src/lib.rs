@@ -34,7 +34,7 @@ pub use client::{Client, ConnectedClient};
 pub use config::Config;
 pub use job::{Job, JobContext, JobError};
 pub use leveret_core::connection::UriError;
-pub use leveret_core::delay::Granularity;
+pub use leveret_core::delay::{Granularity, HoldTtl};
 pub use leveret_core::envelope::{JobId, JobType};
 pub use leveret_core::retry::RetryPolicy;
 pub use leveret_core::session::{

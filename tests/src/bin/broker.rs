@@ -25,7 +25,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match parse(lexopt::Parser::from_env()).map_err(|error| error.to_string()).and_then(run) {
+    match parse(lexopt::Parser::from_env())
+        .map_err(|error| error.to_string())
+        .and_then(|command| run(&command))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to do if this cannot be written either.
@@ -61,10 +64,10 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Command, lexopt::Error> {
     Ok(Command::Serve(addr))
 }
 
-fn run(command: Command) -> Result<(), String> {
+fn run(command: &Command) -> Result<(), String> {
     let mut stdout = io::stdout();
     let cannot_print = |error: io::Error| format!("cannot write to standard output: {error}");
-    match command {
+    match *command {
         Command::Help => stdout.write_all(HELP.as_bytes()).map_err(cannot_print),
         Command::Serve(addr) => {
             // Nobody reads the log here.

@@ -65,6 +65,13 @@ pub enum BrokerEvent {
         /// How many ready messages were lost with it.
         messages: usize,
     },
+    /// The ready messages of a queue were thrown away by `queue.purge`.
+    QueuePurged {
+        /// The queue.
+        queue: ShortString,
+        /// How many there were.
+        messages: usize,
+    },
     /// A publish was accepted.
     Published {
         /// The exchange; empty for the default exchange.

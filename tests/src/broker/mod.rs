@@ -32,9 +32,10 @@
 //!
 //! # What it does not do
 //!
-//! Quorum queues, streams, single active consumers, headers exchanges, exchange-to-exchange bindings,
-//! transactions, `global` prefetch, permissions: each is refused with `NOT_IMPLEMENTED`, never ignored. Nothing
-//! is written to disk. Stored messages are limited only by the memory that the publishers are given.
+//! Quorum queues, streams, single active consumers, priorities of consumers, headers exchanges, alternate
+//! exchanges, bindings between exchanges, transactions, `global` prefetch: each is refused with
+//! `NOT_IMPLEMENTED`, never ignored. The headers `CC` and `BCC` do not route. Every user may do everything.
+//! Nothing is written to disk, and no limit but the machine's memory holds for what is stored in queues.
 
 mod arguments;
 mod channel;

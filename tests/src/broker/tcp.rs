@@ -151,6 +151,9 @@ impl Shared {
         stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
         let mut state = self.lock();
+        if state.stopping {
+            return Ok(());
+        }
         let conn = state.broker.accept(self.clock.now());
         state.sockets.insert(conn, stream);
         state.workers.retain(|worker| !worker.is_finished());
@@ -160,12 +163,15 @@ impl Shared {
         match (reader, writer) {
             (Ok(reader), Ok(writer)) => state.workers.extend([reader, writer]),
             (reader, writer) => {
+                // Without both threads there is no connection.
                 state.broker.handle_eof(self.clock.now(), conn);
                 state.workers.extend(reader.into_iter().chain(writer));
-                self.announce(&mut state);
+                if let Some(socket) = state.sockets.remove(&conn) {
+                    socket.shutdown(Shutdown::Both)?;
+                }
             }
         }
-        self.changed.notify_all();
+        self.announce(&mut state);
         Ok(())
     }
 

@@ -11,6 +11,8 @@ use super::{Broker, ConnectionId, Key, Queue, Stage};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QueueView {
+    /// The virtual host.
+    pub vhost: ShortString,
     /// The name.
     pub name: ShortString,
     /// Whether it would survive a restart.
@@ -71,6 +73,7 @@ impl QueueView {
             body: stored.message.body.clone(),
         });
         Self {
+            vhost: key.vhost.clone(),
             name: key.name.clone(),
             durable: queue.durable,
             arguments: queue.arguments.clone(),

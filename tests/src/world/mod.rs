@@ -31,12 +31,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use leveret_core::connection::{ConnectionConfig, Credentials, Verdict};
 use leveret_core::envelope::{JobType, RawPayload};
-use leveret_core::message::{Message, Properties};
+use leveret_core::message::Message;
 use leveret_core::session::{
     Accepted, DeliveryId, Endpoint, EnqueueError, JobDelivery, LinkId, NewJob, Outcome, Session, SessionConfig,
     SessionEvent, SettleError, SubscriptionId,
 };
-use leveret_core::text::ShortString;
 use leveret_core::time::{Instant, UnixMillis};
 use leveret_core::topology::Queue;
 
@@ -212,13 +211,7 @@ impl World {
 
     /// Publishes these bytes to a queue, with no properties at all.
     pub fn publish_body(&mut self, queue: &str, body: impl Into<Bytes>) {
-        self.publish(&Message {
-            exchange: ShortString::EMPTY,
-            routing_key: ShortString::truncated(queue),
-            mandatory: true,
-            properties: Properties::default(),
-            body: body.into(),
-        });
+        self.publish(&crate::stranger::bare(queue, body));
     }
 
     /// How many messages are ready in a queue; 0 where there is none.

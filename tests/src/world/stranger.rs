@@ -1,20 +1,24 @@
-//! Another system's publisher: puts any message on the broker.
+//! Another system's publisher, in virtual time.
 
 use bytes::{Buf, BytesMut};
-use leveret_core::connection::{Connection, ConnectionConfig, Credentials, Event, SendBuf, Verdict};
+use leveret_core::connection::{Connection, ConnectionConfig, Credentials, SendBuf, Verdict};
 use leveret_core::message::Message;
 use leveret_core::time::Instant;
 
 use crate::broker::Broker;
+use crate::stranger::Publisher;
+
+/// More turns than one publish takes.
+const MAX_TURNS: usize = 1_000;
 
 /// Publishes `message` over a connection of its own and waits for the verdict.
 pub(super) fn publish(now: Instant, broker: &mut Broker, message: &Message) -> Option<Verdict> {
-    let mut connection = Connection::new(ConnectionConfig::new(Credentials::default()), now);
+    let mut publisher =
+        Publisher::new(Connection::new(ConnectionConfig::new(Credentials::default()), now));
     let socket = broker.accept(now);
     let (mut out, mut to_broker, mut input) = (SendBuf::default(), BytesMut::new(), BytesMut::new());
-    let mut verdict = None;
-    for _ in 0..1_000 {
-        connection.poll_transmit(now, &mut out);
+    for _ in 0..MAX_TURNS {
+        publisher.connection.poll_transmit(now, &mut out);
         while out.has_remaining() {
             let length = out.chunk().len();
             to_broker.extend_from_slice(out.chunk());
@@ -22,24 +26,10 @@ pub(super) fn publish(now: Instant, broker: &mut Broker, message: &Message) -> O
         }
         broker.handle_read(now, socket, &mut to_broker);
         broker.poll_transmit(now, socket, &mut input);
-        let _ = connection.handle_read(now, &mut input);
-        while let Some(event) = connection.poll_event() {
-            match event {
-                Event::Opened { .. } => {
-                    let channel = connection.open_channel().ok()?;
-                    connection.confirm_select(channel).ok()?;
-                    connection.publish(channel, message).ok()?;
-                }
-                Event::Verdict { verdict: found, .. } => {
-                    verdict = Some(found);
-                    connection.close(now, 200, "done");
-                }
-                Event::Closed(_) => {
-                    broker.handle_eof(now, socket);
-                    return verdict;
-                }
-                _ => {}
-            }
+        let _ = publisher.connection.handle_read(now, &mut input);
+        if let Some(verdict) = publisher.turn(now, message).ok()? {
+            broker.handle_eof(now, socket);
+            return Some(verdict);
         }
     }
     None

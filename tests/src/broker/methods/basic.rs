@@ -68,6 +68,9 @@ impl Broker {
     }
 
     fn consume(&mut self, at: At, consume: &basic::Consume) -> Result<(), AmqpError> {
+        if consume.arguments.contains_key("x-priority") {
+            return Err(not_implemented("a priority of a consumer"));
+        }
         let key = self.queue_key(at, &consume.queue)?;
         self.check_access(at, &key)?;
         let tag = match text(&consume.consumer_tag) {

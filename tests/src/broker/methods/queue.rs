@@ -121,9 +121,10 @@ impl Broker {
     fn queue_purge(&mut self, at: At, purge: &queue::Purge) -> Result<(), AmqpError> {
         let key = self.queue_key(at, &purge.queue)?;
         self.check_access(at, &key)?;
-        let purged = self.queues.get_mut(&key).map_or(0, Queue::purge);
+        let messages = self.queues.get_mut(&key).map_or(0, Queue::purge);
+        self.events.push(BrokerEvent::QueuePurged { queue: key.name, messages });
         if !purge.nowait {
-            let ok = queue::AMQPMethod::PurgeOk(queue::PurgeOk { message_count: count(purged) });
+            let ok = queue::AMQPMethod::PurgeOk(queue::PurgeOk { message_count: count(messages) });
             self.reply(at, AMQPClass::Queue(ok));
         }
         Ok(())
