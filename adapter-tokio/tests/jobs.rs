@@ -1,4 +1,5 @@
 //! Jobs from end to end: handles, driver and session on tokio, against the embedded broker on a TCP port.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, a panic is the report")]
 
 use std::future::Future;
 use std::pin::pin;

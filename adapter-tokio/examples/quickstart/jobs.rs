@@ -10,8 +10,8 @@ use crate::timeline::Timeline;
 
 /// An e-mail to send. How often sending fails is part of the job, so that the example is the same every time.
 #[derive(Serialize, Deserialize)]
-pub struct SendEmail {
-    pub to: String,
+pub(crate) struct SendEmail {
+    pub(crate) to: String,
     fails: u32,
 }
 
@@ -20,15 +20,15 @@ impl Job for SendEmail {
 }
 
 impl SendEmail {
-    pub fn good(to: &str) -> Self {
+    pub(crate) fn good(to: &str) -> Self {
         Self::failing(to, 0)
     }
 
-    pub fn failing(to: &str, fails: u32) -> Self {
+    pub(crate) fn failing(to: &str, fails: u32) -> Self {
         Self { to: to.to_owned(), fails }
     }
 
-    pub async fn send(self, context: JobContext, timeline: Arc<Timeline>) -> Result<(), JobError> {
+    pub(crate) async fn send(self, context: JobContext, timeline: Arc<Timeline>) -> Result<(), JobError> {
         timeline.runs(&context, &self.to);
         tokio::time::sleep(Duration::from_millis(50)).await;
         if context.attempt() <= self.fails {
@@ -40,10 +40,10 @@ impl SendEmail {
 
 /// A call to an API that limits its callers.
 #[derive(Serialize, Deserialize)]
-pub struct CallApi {
-    pub number: usize,
+pub(crate) struct CallApi {
+    pub(crate) number: usize,
     /// Whether the first call is answered with "429 Too Many Requests, Retry-After: 1".
-    pub limited: bool,
+    pub(crate) limited: bool,
 }
 
 impl Job for CallApi {
@@ -51,7 +51,7 @@ impl Job for CallApi {
 }
 
 impl CallApi {
-    pub async fn call(self, context: JobContext, timeline: Arc<Timeline>) -> Result<(), JobError> {
+    pub(crate) async fn call(self, context: JobContext, timeline: Arc<Timeline>) -> Result<(), JobError> {
         let label = format!("call {}", self.number);
         if self.limited {
             timeline.runs(&context, &label);

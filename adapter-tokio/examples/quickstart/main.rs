@@ -18,7 +18,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leveret_testkit::broker::{BrokerConfig, TcpBroker};
+use leveret_testkit::broker::BrokerConfig;
+use leveret_testkit::broker::tcp::TcpBroker;
 use leveret_testkit::stranger;
 use leveret_tokio::{Client, Config, ConnectedClient, HoldTtl, JobContext, Queue, RetryPolicy, ShortString};
 

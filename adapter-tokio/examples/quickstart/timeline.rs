@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Prints what happens and counts what has come to its end.
-pub struct Timeline {
+pub(crate) struct Timeline {
     start: Instant,
     labels: Mutex<BTreeMap<JobId, String>>,
     /// E-mails and bodies that are done or dead.
@@ -25,7 +25,7 @@ struct Calls {
 }
 
 impl Timeline {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             start: Instant::now(),
             labels: Mutex::default(),
@@ -34,39 +34,39 @@ impl Timeline {
         }
     }
 
-    pub fn head(&self, broker: &str) {
+    pub(crate) fn head(&self, broker: &str) {
         println!("quickstart on {broker}\n");
         println!("{:>9}  {:<8} {:<22} {:>3}  what happened", "time", "queue", "job", "try");
     }
 
-    pub fn foot(&self, text: &str) {
+    pub(crate) fn foot(&self, text: &str) {
         println!("\n{:>9}  {text}", self.time());
     }
 
-    pub fn enqueued(&self, queue: &Queue, id: JobId, label: &str, what: &str) {
+    pub(crate) fn enqueued(&self, queue: &Queue, id: JobId, label: &str, what: &str) {
         self.labels().insert(id, label.to_owned());
         self.line(short(queue), label, None, &format!("enqueued: {what}"));
     }
 
-    pub fn strange(&self, queue: &Queue) {
+    pub(crate) fn strange(&self, queue: &Queue) {
         self.line(short(queue), "(no job)", None, "somebody published a body that is no job");
     }
 
-    pub fn note(&self, queue: &Queue, what: &str) {
+    pub(crate) fn note(&self, queue: &Queue, what: &str) {
         self.line(short(queue), "", None, what);
     }
 
-    pub fn label(&self, context: &JobContext, label: &str) {
+    pub(crate) fn label(&self, context: &JobContext, label: &str) {
         self.labels().insert(context.job_id(), label.to_owned());
     }
 
-    pub fn runs(&self, context: &JobContext, label: &str) {
+    pub(crate) fn runs(&self, context: &JobContext, label: &str) {
         self.label(context, label);
         let queue = context.queue().as_str().rsplit('.').next().unwrap_or_default();
         self.line(queue, label, Some(context.attempt()), "runs");
     }
 
-    pub fn settled(&self, queue: &str, settled: &Settled) {
+    pub(crate) fn settled(&self, queue: &str, settled: &Settled) {
         let attempt = settled.job.as_ref().map(|job| job.attempt);
         let label = settled.job.as_ref().and_then(|job| self.labels().get(&job.id).cloned());
         let label = label.unwrap_or_else(|| "(no job)".to_owned());
@@ -85,20 +85,20 @@ impl Timeline {
     }
 
     /// Ready when so many e-mails and bodies have come to their end.
-    pub async fn wait_for(&self, emails: usize) {
+    pub(crate) async fn wait_for(&self, emails: usize) {
         let mut ended = self.emails.subscribe();
         // The sender is `self`, so the wait does not fail.
         let _ = ended.wait_for(|ended| *ended >= emails).await;
     }
 
     /// Ready when so many calls are done.
-    pub async fn wait_for_calls(&self, calls: usize) {
+    pub(crate) async fn wait_for_calls(&self, calls: usize) {
         let mut done = self.calls.subscribe();
         let _ = done.wait_for(|counted| counted.done >= calls).await;
     }
 
     /// Which of all calls the one that was put off was: the first has position 1.
-    pub fn position_of_the_deferred_call(&self) -> usize {
+    pub(crate) fn position_of_the_deferred_call(&self) -> usize {
         self.calls.borrow().deferred_at
     }
 

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU16;
 
+use bytes::{Bytes, BytesMut};
+
 use super::channel::{Channel, Closing, Reply};
 use super::confirms::Confirms;
 use super::outgoing::{Item, publish_bytes};
@@ -19,6 +21,9 @@ use crate::wire::table::TooDeep;
 
 /// How many commands of one channel may wait for their answer.
 const MAX_UNANSWERED: usize = 4_096;
+
+/// Bytes of a block in which the heads of publishes are encoded, one allocation for some fifty of them.
+const SCRATCH_BLOCK: usize = 8 * 1024;
 
 impl Connection {
     /// Opens a channel, with the lowest free number. Commands can be queued on it at once; if the server
@@ -198,6 +203,9 @@ impl Connection {
             return Err(PublishError::Full { limit: max_unsent });
         }
 
+        if self.scratch.capacity() < head.len() {
+            self.scratch = BytesMut::with_capacity(head.len().max(SCRATCH_BLOCK));
+        }
         head.put(&mut self.scratch);
         let head = self.scratch.split().freeze();
         let sequence = live.confirms.as_mut().map_or(0, Confirms::publish);
@@ -243,7 +251,7 @@ impl Connection {
         &mut self,
         channel: ChannelId,
         reply: Reply,
-        encode: impl FnOnce(u16) -> Result<bytes::Bytes, TooDeep>,
+        encode: impl FnOnce(u16) -> Result<Bytes, TooDeep>,
     ) -> Result<(), CommandError> {
         let limit = self.open_limits().ok_or(CommandError::NotOpen)?.frame_max;
         let live = self.live(channel)?;

@@ -2,9 +2,9 @@
 //!
 //! The only place that names `amq_protocol`. Frames are split by hand, so that sizes are checked before
 //! anything is buffered. What is sent or received once per message is encoded and decoded by hand as well:
-//! amq-protocol allocates a `String` for every text and for the *name* of every flag, eight allocations in one
-//! `basic.publish`. So are the server's methods, because amq-protocol refuses a whole frame for one text that
-//! is not UTF-8, and such texts reach consumers. The tests hold each hand-written path against amq-protocol.
+//! amq-protocol allocates a `String` for every text and for the *name* of every flag. So are the server's
+//! methods, because amq-protocol refuses a whole frame for one text that is not UTF-8, and such texts reach
+//! consumers. The tests hold each hand-written path against amq-protocol.
 
 mod depth;
 pub(crate) mod frame;

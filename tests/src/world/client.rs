@@ -49,9 +49,10 @@ impl Client {
 
     /// The broker has closed its side: what it had sent is still read.
     pub(super) fn socket_closed(&mut self, now: Instant, broker: &mut Broker, connection: ConnectionId) {
-        let Some(link) = LinkId::ALL.into_iter().find(|link| {
-            self.sockets.get(link).is_some_and(|socket| socket.connection == connection)
-        }) else {
+        let Some(link) = LinkId::ALL
+            .into_iter()
+            .find(|link| self.sockets.get(link).is_some_and(|socket| socket.connection == connection))
+        else {
             return;
         };
         self.receive(now, broker, link);

@@ -33,8 +33,8 @@ use leveret_core::connection::{ConnectionConfig, Credentials, Verdict};
 use leveret_core::envelope::{JobType, RawPayload};
 use leveret_core::message::Message;
 use leveret_core::session::{
-    Accepted, DeliveryId, Endpoint, EnqueueError, JobDelivery, LinkId, NewJob, Outcome, Session, SessionConfig,
-    SessionEvent, SettleError, SubscriptionId,
+    Accepted, DeliveryId, Endpoint, EnqueueError, JobDelivery, LinkId, NewJob, Outcome, Session,
+    SessionConfig, SessionEvent, SettleError, SubscriptionId,
 };
 use leveret_core::time::{Instant, UnixMillis};
 use leveret_core::topology::Queue;
@@ -172,7 +172,12 @@ impl World {
     /// # Errors
     ///
     /// What the session answers.
-    pub fn try_enqueue(&mut self, client: ClientId, queue: &Queue, job: NewJob) -> Result<Accepted, EnqueueError> {
+    pub fn try_enqueue(
+        &mut self,
+        client: ClientId,
+        queue: &Queue,
+        job: NewJob,
+    ) -> Result<Accepted, EnqueueError> {
         let (now, wall) = (self.now, self.wall());
         self.session(client).enqueue(now, wall, queue.name(), job)
     }
@@ -194,7 +199,12 @@ impl World {
     /// # Errors
     ///
     /// What the session answers.
-    pub fn settle(&mut self, client: ClientId, delivery: DeliveryId, outcome: &Outcome) -> Result<(), SettleError> {
+    pub fn settle(
+        &mut self,
+        client: ClientId,
+        delivery: DeliveryId,
+        outcome: &Outcome,
+    ) -> Result<(), SettleError> {
         let now = self.now;
         self.session(client).settle(now, delivery, outcome)
     }
@@ -295,7 +305,11 @@ impl World {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let clients = self.clients.iter().filter(|client| !client.is_dead);
-        clients.map(|client| client.session.poll_timeout()).chain([self.broker.poll_timeout()]).flatten().min()
+        clients
+            .map(|client| client.session.poll_timeout())
+            .chain([self.broker.poll_timeout()])
+            .flatten()
+            .min()
     }
 
     fn handle_timeout(&mut self) {

@@ -13,8 +13,7 @@ const MAX_TURNS: usize = 1_000;
 
 /// Publishes `message` over a connection of its own and waits for the verdict.
 pub(super) fn publish(now: Instant, broker: &mut Broker, message: &Message) -> Option<Verdict> {
-    let mut publisher =
-        Publisher::new(Connection::new(ConnectionConfig::new(Credentials::default()), now));
+    let mut publisher = Publisher::new(Connection::new(ConnectionConfig::new(Credentials::default()), now));
     let socket = broker.accept(now);
     let (mut out, mut to_broker, mut input) = (SendBuf::default(), BytesMut::new(), BytesMut::new());
     for _ in 0..MAX_TURNS {

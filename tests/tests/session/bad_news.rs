@@ -36,7 +36,9 @@ fn an_unreachable_broker_is_told_after_every_endpoint_was_tried_once() {
     let mut config = World::config([emails()]);
     config.endpoints.push(leveret_core::session::Endpoint { host: "second".to_owned(), port: 5673 });
     let error = connect_error(&mut world, config);
-    assert!(matches!(&error, ConnectError::Link(LinkError::Unreachable { endpoint, .. }) if endpoint.host == "second"));
+    assert!(
+        matches!(&error, ConnectError::Link(LinkError::Unreachable { endpoint, .. }) if endpoint.host == "second")
+    );
     assert!(error.to_string().contains("second:5673"), "{error}");
 }
 
@@ -47,7 +49,13 @@ fn a_wrong_password_is_one_clear_error() {
     config.connection.credentials = Credentials::new("guest", "wrong");
     let error = connect_error(&mut world, config);
     assert!(
-        matches!(&error, ConnectError::Link(LinkError::Connection { error: ConnectionError::AuthenticationRefused { .. }, .. })),
+        matches!(
+            &error,
+            ConnectError::Link(LinkError::Connection {
+                error: ConnectionError::AuthenticationRefused { .. },
+                ..
+            })
+        ),
         "{error:?}"
     );
     assert!(!error.to_string().contains("wrong"), "the password is not shown: {error}");
@@ -139,7 +147,8 @@ fn a_body_that_is_no_job_is_moved_aside_byte_for_byte_and_the_next_job_runs() {
     let good = only_job(&mut world, client);
     world.settle(client, good.delivery, &Outcome::Done).expect("it is in hand");
     let settled = settlements(&mut world, client);
-    let aside = settled.iter().filter(|settlement| matches!(settlement, Settlement::DeadLettered { .. })).count();
+    let aside =
+        settled.iter().filter(|settlement| matches!(settlement, Settlement::DeadLettered { .. })).count();
     assert_eq!(aside, bodies.len());
     let dead: Vec<Bytes> =
         world.broker().queue("emails.dead").expect("declared").messages.into_iter().map(|m| m.body).collect();

@@ -42,7 +42,8 @@ struct Chaos {
 
 impl Chaos {
     fn new(seed: u64) -> Self {
-        let queue = Queue::new("emails").expect("a good name").prefetch(5).retry(RetryPolicy::fixed(4, seconds(2)));
+        let queue =
+            Queue::new("emails").expect("a good name").prefetch(5).retry(RetryPolicy::fixed(4, seconds(2)));
         let mut world = World::new(seed);
         let client = world.connect([queue.clone()]);
         world.subscribe(client, &queue);
@@ -109,7 +110,9 @@ impl Chaos {
             _ => millis(self.below(6_000)),
         };
         let not_before = self.world.now() + delay;
-        if let Ok(accepted) = self.world.try_enqueue(self.client, &self.queue, raw_job("send-email").after(delay)) {
+        if let Ok(accepted) =
+            self.world.try_enqueue(self.client, &self.queue, raw_job("send-email").after(delay))
+        {
             let not_before = BTreeMap::from([((1, 0), not_before)]);
             let expectation = Expectation { not_before, finished: false };
             self.jobs.insert(accepted.job.to_string(), expectation);
@@ -119,7 +122,8 @@ impl Chaos {
 
     fn take_deliveries(&mut self) {
         for job in self.world.take_jobs(self.client) {
-            let expected = self.jobs.get(&job.envelope.job_id().to_string()).expect("only our jobs are delivered");
+            let expected =
+                self.jobs.get(&job.envelope.job_id().to_string()).expect("only our jobs are delivered");
             let run = (job.envelope.attempt(), job.envelope.deferrals());
             let not_before = expected.not_before.get(&run).expect("a run that somebody decided on");
             assert!(self.world.now() >= *not_before, "a job came early");
@@ -144,7 +148,8 @@ impl Chaos {
         if self.world.settle(self.client, job.delivery, &outcome).is_err() {
             return;
         }
-        let expected = self.jobs.get_mut(&job.envelope.job_id().to_string()).expect("only our jobs are delivered");
+        let expected =
+            self.jobs.get_mut(&job.envelope.job_id().to_string()).expect("only our jobs are delivered");
         match outcome {
             Outcome::Done => expected.finished = true,
             Outcome::Retry { .. } => {
@@ -175,8 +180,11 @@ impl Chaos {
             }
         }
         let queues = self.world.broker().queues();
-        let waiting: usize =
-            queues.iter().filter(|queue| queue.name != "emails.dead").map(|queue| queue.ready + queue.unacked).sum();
+        let waiting: usize = queues
+            .iter()
+            .filter(|queue| queue.name != "emails.dead")
+            .map(|queue| queue.ready + queue.unacked)
+            .sum();
         assert_eq!(waiting, 0, "everything drains after healing");
         let dead = self.world.broker().queue("emails.dead").expect("declared").messages;
         let dead: BTreeSet<String> =

@@ -12,7 +12,10 @@ fn closed(world: &mut World, client: ClientId) -> Option<Closed> {
     match events.pop() {
         Some(SessionEvent::Closed(closed)) => Some(closed),
         last => {
-            assert!(!events.iter().any(|event| matches!(event, SessionEvent::Closed(_))), "it is the last event");
+            assert!(
+                !events.iter().any(|event| matches!(event, SessionEvent::Closed(_))),
+                "it is the last event"
+            );
             drop(last);
             None
         }
@@ -75,7 +78,11 @@ fn running_jobs_are_waited_for_and_those_that_nobody_has_seen_go_back() {
         _ => None,
     });
     assert_eq!(left, Some(4));
-    assert_eq!(world.ready("emails"), 5, "four that were not settled, and the retry whose two seconds are over");
+    assert_eq!(
+        world.ready("emails"),
+        5,
+        "four that were not settled, and the retry whose two seconds are over"
+    );
     assert_eq!(world.unacked("emails"), 0);
     let late = world.settle(client, jobs[7].delivery, &Outcome::Done);
     assert_eq!(late, Err(SettleError::Stale));
@@ -151,7 +158,8 @@ fn a_shutdown_ends_also_while_the_broker_blocks_and_answers_nothing() {
     shut_down(&mut world, client, 3);
     world.run_for(seconds(20));
     let events = world.take_events(client);
-    let refused = events.iter().filter(|event| matches!(event, SessionEvent::Enqueued { result: Err(_), .. }));
+    let refused =
+        events.iter().filter(|event| matches!(event, SessionEvent::Enqueued { result: Err(_), .. }));
     assert_eq!(refused.count(), 2, "each of the two is answered");
     let Some(SessionEvent::Closed(closed)) = events.last() else { panic!("it ends") };
     assert_eq!(closed.unconfirmed, 2);

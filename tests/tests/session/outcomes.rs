@@ -37,7 +37,9 @@ fn a_failed_job_comes_back_after_its_delay_until_its_attempts_are_used_up() {
     assert_eq!(dead.len(), 1);
     assert_eq!(dead[0].message_id.as_deref(), Some(accepted.job.to_string().as_str()));
     let settled = settlements(&mut world, client);
-    assert!(matches!(&settled[0], Settlement::Retried { attempt: 2, waits_in, .. } if *waits_in == "emails.deferred.2000"));
+    assert!(
+        matches!(&settled[0], Settlement::Retried { attempt: 2, waits_in, .. } if *waits_in == "emails.deferred.2000")
+    );
     assert!(matches!(&settled[2], Settlement::DeadLettered { reason, into }
         if reason.contains("connection refused") && *into == "emails.dead"));
 }
@@ -69,7 +71,8 @@ fn a_confirm_that_comes_too_late_for_the_hold_makes_a_second_copy_and_never_a_lo
     let job = only_job(&mut world, client);
     world.broker_mut().set_confirms(ConfirmStyle::Batched { delay: seconds(30) });
     world.settle(client, job.delivery, &fail("no")).expect("it is in hand");
-    assert!(world.run_until(seconds(600), |world| world.unacked("emails") == 0 || !world.take_jobs(client).is_empty()));
+    assert!(world.run_until(seconds(600), |world| world.unacked("emails") == 0
+        || !world.take_jobs(client).is_empty()));
     world.broker_mut().set_confirms(ConfirmStyle::Immediate);
     let mut seen = 0;
     world.run_for(seconds(600));

@@ -17,7 +17,9 @@ fn jobs_enqueued_while_the_link_is_down_arrive_when_it_is_back() {
     world.run_for(seconds(40));
     assert_eq!(world.ready("emails"), 1);
     let events = world.take_events(client);
-    assert!(events.iter().any(|event| matches!(event, SessionEvent::Disconnected { link: LinkId::Publish, .. })));
+    assert!(
+        events.iter().any(|event| matches!(event, SessionEvent::Disconnected { link: LinkId::Publish, .. }))
+    );
     assert!(events.iter().any(|event| matches!(event, SessionEvent::Enqueued { result: Ok(()), .. })));
 }
 
@@ -103,7 +105,11 @@ fn the_retry_of_a_stale_delivery_is_not_sent() {
     world.set_reachable(true);
     world.run_for(seconds(60));
     assert_eq!(world.ready("emails.deferred.2000"), 0);
-    assert_eq!(only_job(&mut world, client).envelope.attempt(), 1, "the broker delivers the first attempt again");
+    assert_eq!(
+        only_job(&mut world, client).envelope.attempt(),
+        1,
+        "the broker delivers the first attempt again"
+    );
 }
 
 #[test]

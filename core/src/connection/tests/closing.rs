@@ -114,6 +114,15 @@ fn what_comes_on_a_closing_channel_is_discarded_and_the_next_one_starts_clean() 
 }
 
 #[test]
+fn a_close_that_was_not_sent_cannot_be_answered() {
+    let mut pair = Pair::confirming(1, config());
+    pair.client.close_channel(id(1)).unwrap();
+    pair.feed(script::channel_close_ok(1));
+    let expected = ProtocolError::UnexpectedMethod { channel: 1, class: 20, method: 41 };
+    assert_eq!(pair.end(), ConnectionError::Protocol(expected));
+}
+
+#[test]
 fn closes_of_a_channel_may_cross() {
     let cause = ChannelClosed::Peer(close_reason(406, "x"));
     // Ours was sent: the server answers it, and we answer the server's.

@@ -188,7 +188,6 @@ impl<'a> PublishHead<'a> {
     /// Writes both frames. The header frame must fit into 32 bits.
     pub(crate) fn put(&self, out: &mut BytesMut) {
         let before = out.len();
-        out.reserve(self.len());
         frame::put_method_head(out, self.channel, self.method_len());
         out.put_u16(BASIC);
         out.put_u16(40);
