@@ -143,6 +143,33 @@ async fn many_jobs_of_two_types_run_on_one_thread() {
     assert_eq!(*sum.lock().unwrap(), ((0..50).sum(), 50));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_finds_no_room_waits_and_every_job_gets_through() {
+    let (broker, queue) = (broker(), queue().prefetch(100));
+    let mut config = Config::from_uri(&broker.uri()).unwrap();
+    config.session_mut().max_waiting = 10;
+    let client = Client::new(config).queue(queue.clone()).connect().await.unwrap();
+    let sending: Vec<_> =
+        (0..1000).map(|number| tokio::spawn(client.enqueue(&queue, &Count(number)))).collect();
+    for enqueued in sending {
+        enqueued.await.unwrap().unwrap();
+    }
+    let (ran, mut running) = mpsc::unbounded_channel();
+    let worker = client.worker(&queue).handler(move |job: Count, _| {
+        ran.send(job.0).unwrap();
+        async { Ok(()) }
+    });
+    let worker = tokio::spawn(worker.run());
+    let mut numbers = Vec::new();
+    while numbers.len() < 1000 {
+        numbers.push(running.recv().await.unwrap());
+    }
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..1000));
+    client.shutdown(Duration::from_secs(10)).await.unwrap();
+    assert_eq!(worker.await.unwrap().unwrap().done, 1000);
+}
+
 /// Runs a worker until the first settlement that `ends` accepts; answers with all of them.
 async fn settlements(
     worker: leveret_tokio::Worker,
