@@ -1,4 +1,5 @@
 //! The suite's own RabbitMQ servers: they start, answer, stay out of each other's way, and leave nothing behind.
+#![cfg(target_os = "linux")] // They look for what was left in /proc.
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
