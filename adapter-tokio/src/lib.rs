@@ -36,10 +36,11 @@
 mod runtime;
 
 pub use leveret_adapter::{
-    Closed, Config, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, HoldTtl, Job,
-    JobContext, JobError, JobId, LinkEnd, Producer, Queue, QueueCounts, QueueName, Reconnect, RequestError,
-    RetryPolicy, Settled, Settlement, ShortString, Stopped, SubscribeError, SubscriptionError, UriError,
-    Worker, WorkerError, WorkerReport,
+    Closed, Config, ConfigError, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, HoldTtl,
+    Job, JobContext, JobError, JobId, JobSummary, JobType, LinkEnd, LinkError, NameError, Producer, Queue,
+    QueueCounts, QueueError, QueueName, Reconnect, Refusal, RequestError, RetryPolicy, SessionConfig,
+    Settled, Settlement, ShortString, Stopped, SubscribeError, SubscriptionError, UriError, Worker,
+    WorkerError, WorkerReport,
 };
 pub use runtime::{Sleep, Tcp, Tokio};
 

@@ -1,12 +1,17 @@
 //! Jobs from end to end: handles, driver and session on tokio, against the embedded broker on a TCP port.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, a panic is the report")]
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use leveret_testkit::broker::{BrokerConfig, tcp::TcpBroker};
+use leveret_testkit::broker::tcp::TcpBroker;
+use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_tokio::{
-    Client, Config, ConnectError, ConnectedClient, EnqueueError, Job, JobContext, JobError, LinkEnd, Queue,
-    RetryPolicy, Settlement, WorkerError,
+    Client, Config, ConnectError, ConnectedClient, EnqueueError, Granularity, Job, JobContext, JobError,
+    LinkEnd, Queue, Reconnect, RetryPolicy, Settlement, WorkerError,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -138,6 +143,33 @@ async fn many_jobs_of_two_types_run_on_one_thread() {
     assert_eq!(*sum.lock().unwrap(), ((0..50).sum(), 50));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_finds_no_room_waits_and_every_job_gets_through() {
+    let (broker, queue) = (broker(), queue().prefetch(100));
+    let mut config = Config::from_uri(&broker.uri()).unwrap();
+    config.session_mut().max_waiting = 10;
+    let client = Client::new(config).queue(queue.clone()).connect().await.unwrap();
+    let sending: Vec<_> =
+        (0..1000).map(|number| tokio::spawn(client.enqueue(&queue, &Count(number)))).collect();
+    for enqueued in sending {
+        enqueued.await.unwrap().unwrap();
+    }
+    let (ran, mut running) = mpsc::unbounded_channel();
+    let worker = client.worker(&queue).handler(move |job: Count, _| {
+        ran.send(job.0).unwrap();
+        async { Ok(()) }
+    });
+    let worker = tokio::spawn(worker.run());
+    let mut numbers = Vec::new();
+    while numbers.len() < 1000 {
+        numbers.push(running.recv().await.unwrap());
+    }
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..1000));
+    client.shutdown(Duration::from_secs(10)).await.unwrap();
+    assert_eq!(worker.await.unwrap().unwrap().done, 1000);
+}
+
 /// Runs a worker until the first settlement that `ends` accepts; answers with all of them.
 async fn settlements(
     worker: leveret_tokio::Worker,
@@ -234,7 +266,7 @@ async fn what_no_handler_can_take_is_dead_lettered_without_a_run() {
 
 #[tokio::test]
 async fn a_deferred_job_comes_back_with_its_attempt() {
-    let step = leveret_core::delay::Granularity::new(Duration::from_millis(100)).unwrap();
+    let step = Granularity::new(Duration::from_millis(100)).unwrap();
     let (broker, queue) = (broker(), queue().deferral_granularity(step));
     let client = connect(&broker, &queue).await;
     client.enqueue(&queue, &greet("ada")).await.unwrap();
@@ -252,7 +284,7 @@ async fn a_deferred_job_comes_back_with_its_attempt() {
 
 #[tokio::test]
 async fn a_delayed_job_waits_in_its_hold_queue() {
-    let step = leveret_core::delay::Granularity::new(Duration::from_millis(100)).unwrap();
+    let step = Granularity::new(Duration::from_millis(100)).unwrap();
     let (broker, queue) = (broker(), queue().granularity(step));
     let client = connect(&broker, &queue).await;
     let delay = Duration::from_millis(250);
@@ -378,4 +410,89 @@ async fn an_inspected_queue_that_is_not_there_is_none_and_deleting_it_is_no_erro
     assert_eq!(client.delete(name).await.unwrap(), 1);
     assert_eq!(client.inspect(name).await.unwrap(), None);
     assert_eq!(client.delete(name).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_cut_connection_comes_back_by_itself_and_nothing_is_lost() {
+    let (broker, queue) = (broker(), queue().retry(RetryPolicy::fixed(3, Duration::ZERO)));
+    let quick = Reconnect { base: Duration::from_millis(1), ..Reconnect::default() };
+    let config = Config::from_uri(&broker.uri()).unwrap().reconnect(quick);
+    let client = Client::new(config).queue(queue.clone()).connect().await.unwrap();
+    let cut_all = || {
+        broker.with(|broker, now| {
+            for connection in broker.connections() {
+                broker.cut(now, connection.id);
+            }
+        });
+    };
+    // The broker takes the job and keeps its verdict to itself, so that the cut leaves it open.
+    broker.with(|broker, _| broker.set_confirms(ConfirmStyle::Withheld));
+    let enqueue = tokio::spawn(client.enqueue(&queue, &greet("ada")));
+    while broker.with(|broker, _| broker.queue("greetings").unwrap().ready) == 0 {
+        tokio::task::yield_now().await;
+    }
+    broker.with(|broker, _| broker.set_confirms(ConfirmStyle::Immediate));
+    cut_all();
+    let id = enqueue.await.unwrap().unwrap();
+
+    let (began, mut begun) = mpsc::unbounded_channel();
+    let (stop, stopped) = stopper();
+    let go = Arc::new(tokio::sync::Notify::new());
+    let worker = client.worker(&queue).handler({
+        let go = go.clone();
+        move |_: Greet, context: JobContext| {
+            let (began, go) = (began.clone(), go.clone());
+            async move {
+                began.send(context).unwrap();
+                go.notified().await;
+                Ok(())
+            }
+        }
+    });
+    let worker = tokio::spawn(worker.run_until(stopped));
+    assert_eq!(begun.recv().await.unwrap().job_id(), id);
+    cut_all();
+    // No run has ended yet when the broker delivers again.
+    while !begun.recv().await.unwrap().redelivered() {}
+    while broker.with(|broker, _| broker.queue("greetings").unwrap().unacked) > 0 {
+        go.notify_waiters();
+        tokio::task::yield_now().await;
+    }
+    stop.send(()).unwrap();
+    let report = worker.await.unwrap().unwrap();
+    assert!(report.stale >= 1 && report.done >= 1, "{report:?}");
+}
+
+/// A block_on that knows no runtime.
+fn block_on_this_thread<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_worker_outside_of_any_runtime_gives_its_jobs_back_and_says_so() {
+    let (broker, queue) = (broker(), queue());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let client = runtime.block_on(async {
+        let client = connect(&broker, &queue).await;
+        client.enqueue(&queue, &greet("ada")).await.unwrap();
+        client
+    });
+    let worker = client.worker(&queue).handler(|_: Greet, _| async { Ok(()) });
+    assert_eq!(block_on_this_thread(worker.run()), Err(WorkerError::NoTasks));
+    runtime.block_on(client.shutdown(Duration::from_secs(5))).unwrap();
+    let left = broker.with(|broker, _| broker.queue("greetings").unwrap());
+    assert_eq!((left.ready, left.unacked), (1, 0));
 }

@@ -200,8 +200,8 @@ impl ConnectedClient {
     /// Ends the client in order, and answers when it has ended.
     ///
     /// New jobs are refused from now on. Workers start no further job, and what they have not started goes back to
-    /// the broker. Running handlers have `grace` to finish, with what they enqueue; what they decided is confirmed
-    /// and acknowledged. Then the connections are closed. What is left after the grace the broker delivers again.
+    /// the broker. Running handlers have `grace` to finish; what they decided is confirmed and acknowledged. Then the
+    /// connections are closed. What is left after the grace the broker delivers again.
     ///
     /// A second call waits for the same end. Every other handle of this client answers that it is closed from now
     /// on.

@@ -35,14 +35,14 @@ pub use config::Config;
 pub use job::{Job, JobContext, JobError};
 pub use leveret_core::connection::UriError;
 pub use leveret_core::delay::{Granularity, HoldTtl};
-pub use leveret_core::envelope::JobId;
+pub use leveret_core::envelope::{JobId, JobType};
 pub use leveret_core::retry::RetryPolicy;
 pub use leveret_core::session::{
-    Closed, ConnectError, Endpoint, EnqueueError, LinkEnd, QueueCounts, Reconnect, RequestError, Settled,
-    Settlement, SubscribeError, SubscriptionError,
+    Closed, ConfigError, ConnectError, Endpoint, EnqueueError, JobSummary, LinkEnd, LinkError, QueueCounts,
+    Reconnect, Refusal, RequestError, SessionConfig, Settled, Settlement, SubscribeError, SubscriptionError,
 };
 pub use leveret_core::text::ShortString;
-pub use leveret_core::topology::{Queue, QueueName};
+pub use leveret_core::topology::{NameError, Queue, QueueError, QueueName};
 pub use producer::Producer;
 pub use runtime::{Runtime, Spawn, Timer, Transport};
 pub use shared::Stopped;

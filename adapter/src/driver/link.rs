@@ -102,8 +102,15 @@ impl<T: Transport> Link<T> {
     pub(super) fn fill(&mut self, session: &mut Session, now: Instant) {
         if let Some((_, Socket::Open(open))) = &mut self.socket {
             session.poll_transmit(now, self.id, &mut open.output);
-            open.wanted = session.wants_read(self.id);
         }
+    }
+
+    /// Under the lock, when the events have been taken out: asks whether to read on. Answers whether the session wants
+    /// what has been read already.
+    pub(super) fn look(&mut self, session: &Session) -> bool {
+        let Some((_, Socket::Open(open))) = &mut self.socket else { return false };
+        open.wanted = session.wants_read(self.id);
+        open.wanted && open.fresh
     }
 
     /// Without the lock: moves bytes. Answers whether the session must know, or has more to write.

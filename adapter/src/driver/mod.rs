@@ -102,6 +102,9 @@ impl<R: Runtime> Driver<R> {
                 outside.extend(state.deliver(now, event, wakes));
             }
             more |= left == 0 || std::mem::take(&mut state.dirty);
+            for link in &mut *links {
+                more |= link.look(&state.session);
+            }
             Turn { more, deadline, ended: state.end.is_some() }
         });
         wakes.wake();

@@ -6,9 +6,6 @@ mod handlers;
 mod report;
 mod slot;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, pending, poll_fn};
