@@ -48,8 +48,12 @@ fn the_quickstart_runs_on_rabbitmq_with_the_documented_arguments_and_leaves_noth
         // A broker that somebody else runs cannot be looked at, and the quickstart's own checks remain.
         if let Ok(mut listed) = broker.ctl(&["list_queues", "--silent", "name", "arguments"]) {
             while ARGUMENTS.iter().any(|(name, _)| arguments(&listed, name).is_none()) {
-                assert!(running.try_wait().expect("it can be asked").is_none(), "it ends before all is seen: {listed}");
-                listed = broker.ctl(&["list_queues", "--silent", "name", "arguments"]).expect("it worked before");
+                assert!(
+                    running.try_wait().expect("it can be asked").is_none(),
+                    "it ends before all is seen: {listed}"
+                );
+                listed =
+                    broker.ctl(&["list_queues", "--silent", "name", "arguments"]).expect("it worked before");
             }
             for (name, expected) in ARGUMENTS {
                 assert_eq!(arguments(&listed, name).expect("seen above"), expected, "{name}");

@@ -250,6 +250,9 @@ impl Session {
     fn advance_subscriptions(&mut self, now: Instant) {
         let mut ended = Vec::new();
         for subscription in self.subscriptions.values_mut() {
+            if !subscription.is_stopping() {
+                continue;
+            }
             let busy = self.deliveries.any_of(subscription.id);
             match subscription.advance(now, busy, self.consume.up()) {
                 Ok(true) => ended.push(subscription.id),

@@ -51,6 +51,13 @@ impl Session {
         if self.lifecycle.is_starting() {
             self.lifecycle = Lifecycle::Running;
             self.outbox.push(SessionEvent::Ready);
+            if !self.plans.is_empty() {
+                tracing::info!(
+                    target: "leveret",
+                    "delayed jobs wait in classic queues: a crash of the broker can lose those that were just released \
+                     and not yet on disk"
+                );
+            }
         }
     }
 

@@ -40,6 +40,7 @@ mod lifecycle;
 mod link;
 mod outbox;
 mod outlet;
+mod publish;
 mod publisher;
 mod queue_outlet;
 mod refusal;

@@ -13,7 +13,8 @@ use super::error::EnqueueError;
 use super::event::SessionEvent;
 use super::ids::PublishId;
 use super::outbox::Outbox;
-use super::outlet::{InFlight, Outlet, Room};
+use super::outlet::{InFlight, Outlet};
+use super::publish::{Origin, Publish};
 use super::queue_outlet::{Lost, QueueOutlet};
 use super::refusal::Refusal;
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection, PublishError, Verdict};
@@ -54,43 +55,6 @@ pub(super) struct SuccessorEnd {
     pub(super) step: Step,
     /// Where it was confirmed: the queue asked for, or a larger hold queue.
     pub(super) result: Result<ShortString, EnqueueError>,
-}
-
-/// Who waits for the verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// The application.
-    Enqueue,
-    /// A delivery that this message succeeds.
-    Successor(DeliveryId),
-}
-
-#[derive(Debug)]
-struct Publish {
-    queue: usize,
-    origin: Origin,
-    message: Message,
-    hold: Option<HoldTtl>,
-    /// Sent at least once: if it is given up now, nobody knows whether the broker has it.
-    was_sent: bool,
-    /// The queue was declared anew for it after it was returned or nacked.
-    second_try: bool,
-    /// When it is given up if it was not written.
-    deadline: Instant,
-}
-
-impl Publish {
-    const fn room(&self) -> Room {
-        match self.origin {
-            Origin::Enqueue => Room::Enqueues,
-            Origin::Successor(_) => Room::Successors,
-        }
-    }
-
-    /// The second try shares a channel with the declare that precedes it.
-    const fn leaves_on_queue_channel(&self) -> bool {
-        self.hold.is_some() || self.second_try
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

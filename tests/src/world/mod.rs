@@ -269,7 +269,7 @@ impl World {
                 return;
             }
         }
-        panic!("a busy loop: something moves for ever without time passing");
+        Self::fail("something moves for ever without time passing");
     }
 
     /// Lets time pass, deadline by deadline.
@@ -300,7 +300,7 @@ impl World {
             self.now = self.now.max(due);
             self.handle_timeout();
         }
-        panic!("a busy loop: a deadline comes again and again");
+        Self::fail("a deadline comes again and again");
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -310,6 +310,12 @@ impl World {
             .chain([self.broker.poll_timeout()])
             .flatten()
             .min()
+    }
+
+    /// A session or a broker that never rests is a fault that every test must show.
+    #[expect(clippy::panic, reason = "the harness fails the test that drives it")]
+    fn fail(what: &str) -> ! {
+        panic!("a busy loop: {what}");
     }
 
     fn handle_timeout(&mut self) {

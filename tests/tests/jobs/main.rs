@@ -29,16 +29,16 @@ static BROKERS: RwLock<()> = RwLock::new(());
 /// Runs a behaviour on every broker, beside others.
 fn everywhere(behaviour: impl AsyncFn(&Place)) {
     let _shared = BROKERS.read().unwrap_or_else(PoisonError::into_inner);
-    on_each_broker(behaviour);
+    on_each_broker(&behaviour);
 }
 
 /// Runs a behaviour on every broker, with the brokers to itself.
 fn everywhere_alone(behaviour: impl AsyncFn(&Place)) {
     let _alone = BROKERS.write().unwrap_or_else(PoisonError::into_inner);
-    on_each_broker(behaviour);
+    on_each_broker(&behaviour);
 }
 
-fn on_each_broker(behaviour: impl AsyncFn(&Place)) {
+fn on_each_broker(behaviour: &impl AsyncFn(&Place)) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     for place in place::all() {
         runtime.block_on(async {
