@@ -27,12 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 static BROKERS: RwLock<()> = RwLock::new(());
 
 /// Runs a behaviour on every broker, beside others.
+#[expect(clippy::needless_pass_by_value, reason = "a behaviour is written where it is passed")]
 fn everywhere(behaviour: impl AsyncFn(&Place)) {
     let _shared = BROKERS.read().unwrap_or_else(PoisonError::into_inner);
     on_each_broker(&behaviour);
 }
 
 /// Runs a behaviour on every broker, with the brokers to itself.
+#[expect(clippy::needless_pass_by_value, reason = "a behaviour is written where it is passed")]
 fn everywhere_alone(behaviour: impl AsyncFn(&Place)) {
     let _alone = BROKERS.write().unwrap_or_else(PoisonError::into_inner);
     on_each_broker(&behaviour);
