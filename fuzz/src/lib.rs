@@ -6,10 +6,16 @@
 //! that once broke a rule is added to its corpus.
 #![forbid(unsafe_code)]
 
+pub mod envelope_decode;
+pub mod server_bytes;
 pub mod short_string;
 
 /// The body of a target: panics where `bytes` break a rule.
 pub type Body = fn(bytes: &[u8]);
 
 /// Every target by name, which is also the name of its binary and of its folder of seeds.
-pub const TARGETS: &[(&str, Body)] = &[("short_string", short_string::body)];
+pub const TARGETS: &[(&str, Body)] = &[
+    ("envelope_decode", envelope_decode::body),
+    ("server_bytes", server_bytes::body),
+    ("short_string", short_string::body),
+];
