@@ -91,6 +91,18 @@ impl RealBroker {
         }
     }
 
+    /// The arguments of a queue of the virtual host `/`, as `name,value` in the order of the names; `None` where there
+    /// is no such queue.
+    ///
+    /// # Errors
+    ///
+    /// As [`RealBroker::ctl`].
+    pub fn queue_arguments(&self, queue: &str) -> Result<Option<Vec<String>>, RealBrokerError> {
+        let listed = self.ctl(&["list_queues", "--silent", "name", "arguments"])?;
+        let mut rows = listed.lines().filter_map(|line| line.split_once('\t'));
+        Ok(rows.find(|(name, _)| *name == queue).map(|(_, column)| arguments(column)))
+    }
+
     /// The URI of a new, empty virtual host, for one test alone. Costs about two seconds.
     ///
     /// On a broker that the suite did not start it is the URI as it was given, since nobody may create virtual hosts
@@ -115,5 +127,30 @@ impl fmt::Debug for RealBroker {
     // Without the URI, which may hold somebody's password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RealBroker").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// Reads what `rabbitmqctl` prints for arguments, such as `[{"x-queue-type","classic"},{"x-max-priority",10}]`.
+fn arguments(column: &str) -> Vec<String> {
+    let pairs = column.trim_start_matches('[').trim_end_matches(']').split("},{");
+    // An empty string is an empty list to the tool.
+    let pair = |pair: &str| pair.trim_matches(['{', '}']).replace('"', "").replace("[]", "");
+    let mut found: Vec<String> = pairs.map(pair).filter(|pair| !pair.is_empty()).collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rabbitmqctl_prints_for_arguments_is_read() {
+        let column = r#"[{"x-dead-letter-exchange",[]},{"x-message-ttl",30000},{"x-queue-type","classic"}]"#;
+        assert_eq!(
+            arguments(column),
+            ["x-dead-letter-exchange,", "x-message-ttl,30000", "x-queue-type,classic"]
+        );
+        assert_eq!(arguments("[]"), [""; 0]);
     }
 }
