@@ -135,14 +135,15 @@ impl Session {
                 Ok(())
             }
             Event::QueueDeclared { channel, .. } => {
-                publisher.queue_declared(channel, &mut context)?;
+                publisher.queue_declared(channel, &mut context);
                 if publisher.is_restored() {
                     self.started();
                 }
                 Ok(())
             }
             Event::Verdict { channel, sequence, verdict } => {
-                publisher.verdict(channel, sequence, &verdict, &mut context)
+                publisher.verdict(channel, sequence, &verdict, &mut context);
+                Ok(())
             }
             Event::ChannelClosed { channel, cause: ChannelClosed::Peer(reason) } => {
                 match publisher.channel_lost(channel, &reason, &mut context)? {
