@@ -108,15 +108,21 @@ impl Session {
             LinkId::Publish => {
                 self.publish.opened(now);
                 let Some(connection) = self.publish.up() else { return };
-                if let Err(error) = self.publisher.link_up(connection, &self.plans) {
-                    let (link_state, config, rng, outbox) = self.link_parts(link);
-                    let down = link_state.unusable(now, error, config, rng, outbox);
-                    self.link_down(now, link, down);
-                } else if self.publisher.is_restored() {
-                    self.started();
+                match self.publisher.link_up(connection, &self.plans) {
+                    Ok(()) if self.publisher.is_restored() => self.started(),
+                    // It has ended since, and says why in its next event.
+                    Ok(()) | Err(CommandError::NotOpen) => {}
+                    Err(error) => {
+                        let (link_state, config, rng, outbox) = self.link_parts(link);
+                        let down = link_state.unusable(now, error, config, rng, outbox);
+                        self.link_down(now, link, down);
+                    }
                 }
             }
-            LinkId::Consume => self.consume.opened(now),
+            LinkId::Consume => {
+                self.consume.opened(now);
+                self.consume.proven();
+            }
         }
     }
 
