@@ -113,6 +113,23 @@ fn nothing_is_handed_back_before_the_consumer_is_gone() {
 }
 
 #[test]
+fn what_the_application_hands_back_waits_for_the_end_of_the_consumer_too() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    let subscription = world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    let job = only_job(&mut world, client);
+    let now = world.now();
+    world.session(client).unsubscribe(now, subscription, seconds(10));
+    world.settle(client, job.delivery, &Outcome::HandBack).expect("it is in hand");
+    world.send(client);
+    assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 1), "cancel-ok has not come yet");
+    world.settle_down();
+    assert_eq!((world.ready("emails"), world.unacked("emails")), (1, 0));
+    assert!(ended(&mut world, client));
+}
+
+#[test]
 fn a_subscription_can_be_started_again_after_it_ended() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);
