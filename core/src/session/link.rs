@@ -105,6 +105,10 @@ impl Link {
         }
     }
 
+    pub(super) const fn is_up(&self) -> bool {
+        matches!(self.state, State::Up { .. })
+    }
+
     /// How it ended, once it has.
     pub(super) fn ended(&self) -> Option<LinkEnd> {
         match &self.state {
