@@ -63,8 +63,7 @@ impl Session {
             LinkId::Publish if self.lifecycle.is_starting() => {
                 self.fail_start(now, ConnectError::Link(error));
             }
-            // Nothing can be settled without the publishing link: the session ends, and says why.
-            LinkId::Publish => self.begin_shutdown(now, now),
+            LinkId::Publish => self.break_off(now, error),
             LinkId::Consume => self.end_all_subscriptions(&error),
         }
     }
@@ -273,25 +272,17 @@ impl Session {
         }
     }
 
-    /// The grace of a shutdown is over: ends every subscription where it stands. Returns how many deliveries were
-    /// not settled.
-    pub(super) fn end_subscriptions(&mut self) -> usize {
-        let mut left = 0;
-        for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
-            let unsettled = self.make_stale(id);
-            left += unsettled;
-            self.end_subscription(id, Ok(Left { unsettled }));
-        }
-        left
-    }
-
     fn end_all_subscriptions(&mut self, error: &LinkError) {
         for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
             self.end_subscription(id, Err(SubscriptionError::Link(error.clone())));
         }
     }
 
-    fn end_subscription(&mut self, subscription: SubscriptionId, result: Result<Left, SubscriptionError>) {
+    pub(super) fn end_subscription(
+        &mut self,
+        subscription: SubscriptionId,
+        result: Result<Left, SubscriptionError>,
+    ) {
         if self.subscriptions.remove(&subscription).is_some() {
             self.outbox.push(SessionEvent::SubscriptionEnded { subscription, result });
         }

@@ -1,5 +1,6 @@
 use leveret_core::session::{
     Closed, Left, LinkEnd, LinkId, Outcome, SessionEvent, SettleError, Settlement, SubscribeError,
+    SubscriptionError,
 };
 use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_testkit::world::{ClientId, World, raw_job};
@@ -196,6 +197,28 @@ fn a_shutdown_ends_also_while_the_links_are_down() {
     world.run_for(seconds(6));
     let closed = closed(&mut world, client).expect("it ends");
     assert_eq!((closed.publish, closed.consume, closed.unconfirmed), (LinkEnd::Cut, LinkEnd::Cut, 1));
+}
+
+#[test]
+fn a_publishing_link_that_cannot_come_back_ends_the_session_and_everybody_is_told_why() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    only_job(&mut world, client);
+    let (now, publishing) = (world.now(), world.broker().connections()[0].id);
+    world.broker_mut().close_connection(now, publishing, 530, "NOT_ALLOWED - vhost 'sales' is deleted");
+    world.run_for(seconds(20));
+    let events = world.take_events(client);
+    let told = events.iter().find_map(|event| match event {
+        SessionEvent::SubscriptionEnded { result, .. } => Some(result.clone()),
+        _ => None,
+    });
+    assert!(matches!(told, Some(Err(SubscriptionError::Link(_)))), "{told:?}");
+    let Some(SessionEvent::Closed(closed)) = events.last() else { panic!("it ends") };
+    let cause = closed.cause.as_ref().expect("nobody asked it to end");
+    assert!(cause.to_string().contains("vhost 'sales' is deleted"), "{cause}");
+    assert_eq!((closed.unsettled, world.ready("emails")), (1, 1));
 }
 
 #[test]
