@@ -222,6 +222,20 @@ fn a_publishing_link_that_cannot_come_back_ends_the_session_and_everybody_is_tol
 }
 
 #[test]
+fn what_was_settled_before_a_shutdown_without_grace_is_acknowledged() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    let job = only_job(&mut world, client);
+    world.settle(client, job.delivery, &Outcome::Done).expect("it is in hand");
+    shut_down(&mut world, client, 0);
+    let closed = closed(&mut world, client).expect("nothing stands in the way");
+    assert_eq!((closed.consume, closed.unsettled), (LinkEnd::Handshake, 0));
+    assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 0), "it does not run twice");
+}
+
+#[test]
 fn shutting_down_twice_shortens_the_grace_and_ends_once() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);
