@@ -205,6 +205,11 @@ pub enum EnqueueError {
         /// The room in one frame, in bytes.
         limit: u32,
     },
+    /// The headers are nested too deep. Nothing was sent.
+    HeadersTooDeep {
+        /// The deepest that is sent.
+        limit: usize,
+    },
     /// The body is larger than the configuration allows. Nothing was sent.
     BodyTooLarge {
         /// Its size in bytes.
@@ -233,8 +238,8 @@ pub enum EnqueueError {
     },
     /// The broker closed the channel before its verdict: the job may or may not be enqueued.
     Unknown(CloseReason),
-    /// The link ended before the broker's verdict and the session ended before it was back: the job may or may not
-    /// be enqueued.
+    /// The link ended before the broker's verdict, and the session ended or the bound on waiting passed before it was
+    /// back: the job may or may not be enqueued.
     Unconfirmed,
 }
 
@@ -258,6 +263,9 @@ impl fmt::Display for EnqueueError {
                 f,
                 "the job's properties and headers have {bytes} bytes, one frame has room for {limit}: put less there"
             ),
+            Self::HeadersTooDeep { limit } => {
+                write!(f, "the job's headers are nested deeper than {limit} levels: nest them less")
+            }
             Self::Closed => f.write_str(
                 "the client is not running: it was shut down, or its first connect has not succeeded",
             ),

@@ -391,8 +391,14 @@ impl Publisher {
             Err(PublishError::HeadersTooLarge { bytes, limit }) => {
                 EnqueueError::HeadersTooLarge { bytes, limit }
             }
+            Err(PublishError::HeadersTooDeep { limit }) => EnqueueError::HeadersTooDeep { limit },
             Err(PublishError::BodyTooLarge { bytes, limit }) => EnqueueError::BodyTooLarge { bytes, limit },
-            Err(_) => return false,
+            Err(
+                PublishError::NotOpen
+                | PublishError::NoSuchChannel { .. }
+                | PublishError::Full { .. }
+                | PublishError::TooManyUnconfirmed { .. },
+            ) => return false,
         };
         self.finish(id, Err(error), context.ledger, context.outbox);
         true
