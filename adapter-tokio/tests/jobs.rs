@@ -463,6 +463,53 @@ async fn a_cut_connection_comes_back_by_itself_and_nothing_is_lost() {
     assert!(report.stale >= 1 && report.done >= 1, "{report:?}");
 }
 
+#[tokio::test]
+async fn what_became_stale_before_it_started_is_not_run() {
+    let (broker, queue) = (broker(), queue().prefetch(1));
+    let quick = Reconnect { base: Duration::from_millis(1), ..Reconnect::default() };
+    let config = Config::from_uri(&broker.uri()).unwrap().reconnect(quick);
+    let client = Client::new(config).queue(queue.clone()).connect().await.unwrap();
+    client.enqueue(&queue, &greet("ada")).await.unwrap();
+
+    let (began, mut begun) = mpsc::unbounded_channel();
+    let (settled, mut settlements) = mpsc::unbounded_channel();
+    let (stop, stopped) = stopper();
+    let go = Arc::new(tokio::sync::Semaphore::new(0));
+    let worker = client.worker(&queue).on_settled(move |it| settled.send(it.settlement.clone()).unwrap());
+    let worker = worker.handler({
+        let go = go.clone();
+        move |_: Greet, _| {
+            let (began, go) = (began.clone(), go.clone());
+            async move {
+                began.send(()).unwrap();
+                go.acquire().await.unwrap().forget();
+                Ok(())
+            }
+        }
+    });
+    let worker = tokio::spawn(worker.run_until(stopped));
+    begun.recv().await.unwrap();
+    // The one slot is busy, so whatever is delivered again has to wait for it.
+    for _ in 0..5 {
+        broker.with(|broker, now| {
+            for connection in broker.connections() {
+                broker.cut(now, connection.id);
+            }
+        });
+        assert_eq!(settlements.recv().await.unwrap(), Settlement::Stale);
+        while broker.with(|broker, _| broker.queue("greetings").unwrap().unacked) == 0 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    go.add_permits(100);
+    assert_eq!(settlements.recv().await.unwrap(), Settlement::Done);
+    stop.send(()).unwrap();
+    worker.await.unwrap().unwrap();
+    assert!(begun.recv().await.is_some(), "the last delivery is run");
+    assert!(begun.recv().await.is_none(), "and none of those in between");
+}
+
 /// A block_on that knows no runtime.
 fn block_on_this_thread<F: Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);

@@ -106,8 +106,11 @@ impl State {
             }
             SessionEvent::Settled(settled) => {
                 let note = is_remarkable(&settled).then(|| SessionEvent::Settled(settled.clone()));
-                if let Some(worker) = self.workers.get_mut(&settled.subscription) {
-                    worker.settled(settled, wakes);
+                let delivery = settled.delivery;
+                if let Some(worker) = self.workers.get_mut(&settled.subscription)
+                    && worker.settled(settled, wakes)
+                {
+                    self.hand_back(now, delivery);
                 }
                 return note;
             }

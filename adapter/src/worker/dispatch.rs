@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
-use leveret_core::session::{JobDelivery, Left, Settled, SubscriptionError};
+use leveret_core::session::{DeliveryId, JobDelivery, Left, Settled, Settlement, SubscriptionError};
 
 use super::report::WorkerReport;
 use crate::waiters::Wakes;
@@ -16,8 +16,8 @@ pub(super) const OBSERVER_BACKLOG: usize = 4096;
 
 /// What is behind the lock of one worker.
 ///
-/// There are never more jobs in `ready` than the queue's prefetch count, because the broker delivers no more than
-/// that before some are settled.
+/// There are never more jobs in `ready` than the queue's prefetch count: the broker delivers no more than that before
+/// some are settled, and those that became stale are taken out before it delivers them again.
 pub(crate) struct Dispatch {
     ready: VecDeque<JobDelivery>,
     /// Slots that wait for a job.
@@ -89,8 +89,10 @@ impl Dispatch {
         std::mem::take(&mut self.ready)
     }
 
-    /// Counts what became of a delivery, and keeps it for the observer.
-    pub(crate) fn settled(&mut self, settled: Settled, wakes: &mut Wakes) {
+    /// Counts what became of a delivery, and keeps it for the observer. `true` when it was a job that has become
+    /// stale before it started: it will not run, so the session must be told that nobody settles it any more.
+    pub(crate) fn settled(&mut self, settled: Settled, wakes: &mut Wakes) -> bool {
+        let unstarted = settled.settlement == Settlement::Stale && self.withdraw(settled.delivery);
         self.report.count(&settled.settlement);
         if let Some(unseen) = &mut self.unseen {
             if unseen.len() < OBSERVER_BACKLOG {
@@ -100,6 +102,7 @@ impl Dispatch {
                 self.report.unobserved += 1;
             }
         }
+        unstarted
     }
 
     /// Nothing more comes. `true` when nobody wants to know and this can go.
@@ -183,6 +186,13 @@ impl Dispatch {
         } else if !self.ready.is_empty() {
             self.wake_for_ready(wakes);
         }
+    }
+
+    /// Takes a job out that has not started, if it is there.
+    fn withdraw(&mut self, delivery: DeliveryId) -> bool {
+        // They are in the order in which they were delivered.
+        let found = self.ready.binary_search_by_key(&delivery, |job| job.delivery);
+        found.is_ok_and(|index| self.ready.remove(index).is_some())
     }
 
     /// The lowest idle slot is woken: under a light load the same few run everything.

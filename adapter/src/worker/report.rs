@@ -20,9 +20,10 @@ pub struct WorkerReport {
     /// Deliveries given back to the broker, which delivers them again: not started when the worker was stopped, or
     /// their successor could not be published.
     pub handed_back: u64,
-    /// Deliveries that could not be settled because their connection had ended; the broker delivers them again.
+    /// Deliveries that could not be settled because their connection or the worker's grace had ended; the broker
+    /// delivers them again.
     pub stale: u64,
-    /// Deliveries that were not settled when the grace had passed; the broker delivers them again.
+    /// Those of them that were not settled when the worker ended.
     pub left: u64,
     /// Settlements that the observer was too slow to see.
     pub unobserved: u64,

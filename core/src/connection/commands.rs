@@ -213,8 +213,8 @@ impl Connection {
         Ok(sequence)
     }
 
-    /// Closes the connection: tells the server, drops what is queued, and waits for the answer, at most
-    /// `close_timeout` from `now`. During the handshake there is nothing to wait for, and after the end nothing
+    /// Closes the connection: drops what is queued, except for acknowledgements and the like, tells the server after
+    /// those, and waits for the answer, at most `close_timeout` from `now`. During the handshake there is nothing to wait for, and after the end nothing
     /// to do.
     ///
     /// `text` is cut at 255 bytes.
@@ -227,7 +227,7 @@ impl Connection {
             }
             Phase::Open => {
                 self.phase = Phase::Closing;
-                self.outgoing.drop_channels();
+                self.outgoing.keep_settlements();
                 self.outgoing.push_control(method::connection_close(code, &ShortString::truncated(text)));
                 self.timers.set(TimerKind::CloseDeadline, now + self.config.close_timeout);
             }

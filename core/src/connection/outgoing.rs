@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 
 use super::ChannelId;
 use crate::wire::method::{self, SETTLEMENT_FRAME, Settlement};
@@ -166,6 +166,21 @@ impl Outgoing {
         self.prompt.clear();
         self.bulk.clear();
         self.unsent = self.control.iter().map(Bytes::len).sum();
+    }
+
+    /// Drops everything of all channels but the settlements, which leave next. One that stands behind a publish
+    /// whose body was begun is dropped, since nothing may come between the frames of that.
+    pub(super) fn keep_settlements(&mut self) {
+        for (number, line) in (1..).zip(&self.lines) {
+            for item in line.items.iter().filter(|_| line.body.is_none()) {
+                if let Item::Settle { delivery_tag, settlement } = *item {
+                    let mut frame = BytesMut::with_capacity(SETTLEMENT_FRAME);
+                    method::put_settlement(&mut frame, number, delivery_tag, settlement);
+                    self.control.push_back(frame.freeze());
+                }
+            }
+        }
+        self.drop_channels();
     }
 
     /// Drops everything.

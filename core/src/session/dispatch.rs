@@ -28,7 +28,7 @@ impl Session {
             self.open_subscriptions(now);
             if let Some((publisher, inspector, mut context)) = self.publishing(now) {
                 publisher.pump(&mut context);
-                expect_room(LinkId::Publish, inspector.pump(context.connection));
+                inspector.pump(context.connection, context.outbox);
             }
             for end in self.publisher.take_ended() {
                 moved = true;
@@ -63,8 +63,7 @@ impl Session {
             LinkId::Publish if self.lifecycle.is_starting() => {
                 self.fail_start(now, ConnectError::Link(error));
             }
-            // Nothing can be settled without the publishing link: the session ends, and says why.
-            LinkId::Publish => self.begin_shutdown(now, now),
+            LinkId::Publish => self.break_off(now, error),
             LinkId::Consume => self.end_all_subscriptions(&error),
         }
     }
@@ -108,15 +107,21 @@ impl Session {
             LinkId::Publish => {
                 self.publish.opened(now);
                 let Some(connection) = self.publish.up() else { return };
-                if let Err(error) = self.publisher.link_up(connection, &self.plans) {
-                    let (link_state, config, rng, outbox) = self.link_parts(link);
-                    let down = link_state.unusable(now, error, config, rng, outbox);
-                    self.link_down(now, link, down);
-                } else if self.publisher.is_restored() {
-                    self.started();
+                match self.publisher.link_up(connection, &self.plans) {
+                    Ok(()) if self.publisher.is_restored() => self.started(),
+                    // It has ended since, and says why in its next event.
+                    Ok(()) | Err(CommandError::NotOpen) => {}
+                    Err(error) => {
+                        let (link_state, config, rng, outbox) = self.link_parts(link);
+                        let down = link_state.unusable(now, error, config, rng, outbox);
+                        self.link_down(now, link, down);
+                    }
                 }
             }
-            LinkId::Consume => self.consume.opened(now),
+            LinkId::Consume => {
+                self.consume.opened(now);
+                self.consume.proven();
+            }
         }
     }
 
@@ -135,14 +140,15 @@ impl Session {
                 Ok(())
             }
             Event::QueueDeclared { channel, .. } => {
-                publisher.queue_declared(channel, &mut context)?;
+                publisher.queue_declared(channel, &mut context);
                 if publisher.is_restored() {
                     self.started();
                 }
                 Ok(())
             }
             Event::Verdict { channel, sequence, verdict } => {
-                publisher.verdict(channel, sequence, &verdict, &mut context)
+                publisher.verdict(channel, sequence, &verdict, &mut context);
+                Ok(())
             }
             Event::ChannelClosed { channel, cause: ChannelClosed::Peer(reason) } => {
                 match publisher.channel_lost(channel, &reason, &mut context)? {
@@ -266,25 +272,17 @@ impl Session {
         }
     }
 
-    /// The grace of a shutdown is over: ends every subscription where it stands. Returns how many deliveries were
-    /// not settled.
-    pub(super) fn end_subscriptions(&mut self) -> usize {
-        let mut left = 0;
-        for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
-            let unsettled = self.make_stale(id);
-            left += unsettled;
-            self.end_subscription(id, Ok(Left { unsettled }));
-        }
-        left
-    }
-
     fn end_all_subscriptions(&mut self, error: &LinkError) {
         for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
             self.end_subscription(id, Err(SubscriptionError::Link(error.clone())));
         }
     }
 
-    fn end_subscription(&mut self, subscription: SubscriptionId, result: Result<Left, SubscriptionError>) {
+    pub(super) fn end_subscription(
+        &mut self,
+        subscription: SubscriptionId,
+        result: Result<Left, SubscriptionError>,
+    ) {
         if self.subscriptions.remove(&subscription).is_some() {
             self.outbox.push(SessionEvent::SubscriptionEnded { subscription, result });
         }

@@ -205,6 +205,11 @@ pub enum EnqueueError {
         /// The room in one frame, in bytes.
         limit: u32,
     },
+    /// The headers are nested too deep. Nothing was sent.
+    HeadersTooDeep {
+        /// The deepest that is sent.
+        limit: usize,
+    },
     /// The body is larger than the configuration allows. Nothing was sent.
     BodyTooLarge {
         /// Its size in bytes.
@@ -233,8 +238,8 @@ pub enum EnqueueError {
     },
     /// The broker closed the channel before its verdict: the job may or may not be enqueued.
     Unknown(CloseReason),
-    /// The link ended before the broker's verdict and the session ended before it was back: the job may or may not
-    /// be enqueued.
+    /// The link ended before the broker's verdict, and the session ended or the bound on waiting passed before it was
+    /// back: the job may or may not be enqueued.
     Unconfirmed,
 }
 
@@ -258,6 +263,9 @@ impl fmt::Display for EnqueueError {
                 f,
                 "the job's properties and headers have {bytes} bytes, one frame has room for {limit}: put less there"
             ),
+            Self::HeadersTooDeep { limit } => {
+                write!(f, "the job's headers are nested deeper than {limit} levels: nest them less")
+            }
             Self::Closed => f.write_str(
                 "the client is not running: it was shut down, or its first connect has not succeeded",
             ),
@@ -357,8 +365,10 @@ impl std::error::Error for SubscriptionError {}
 pub enum RequestError {
     /// The broker refused it.
     Refused(Refusal),
-    /// The publishing link ended before the answer.
+    /// The publishing link is down, or ended before the answer.
     Disconnected,
+    /// The publishing link has no channel left for it.
+    NoChannel(CommandError),
     /// Too many questions wait for an answer already.
     TooMany {
         /// How many may wait.
@@ -372,7 +382,10 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
-            Self::Disconnected => f.write_str("the connection ended before the broker answered: ask again"),
+            Self::Disconnected => {
+                f.write_str("the connection is down, or ended before the broker answered: ask again")
+            }
+            Self::NoChannel(error) => error.fmt(f),
             Self::TooMany { limit } => {
                 write!(f, "{limit} questions wait for the broker already: wait for their answers first")
             }

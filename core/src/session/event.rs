@@ -224,6 +224,8 @@ pub struct Closed {
     pub unconfirmed: usize,
     /// Deliveries that were not settled; the broker delivers them again.
     pub unsettled: usize,
+    /// Why it ended without having been asked to: a publishing link that cannot come back. Workers are told the same.
+    pub cause: Option<LinkError>,
 }
 
 /// How one link ended.

@@ -52,20 +52,17 @@ impl Inspector {
         self.closing == Some(channel) || self.asked.as_ref().is_some_and(|(asked, _)| *asked == channel)
     }
 
-    pub(super) fn pump(&mut self, connection: &mut Connection) -> Result<(), CommandError> {
-        if self.asked.is_some() || self.closing.is_some() {
-            return Ok(());
-        }
-        let Some(request) = self.waiting.pop_front() else { return Ok(()) };
-        let channel = connection.open_channel()?;
-        let sent = match request.kind {
-            Kind::Inspect => {
-                connection.declare_queue(channel, &QueueDeclaration::passive(request.queue.clone()))
+    /// Asks the next question, if its turn has come.
+    pub(super) fn pump(&mut self, connection: &mut Connection, outbox: &mut Outbox) {
+        while self.asked.is_none()
+            && self.closing.is_none()
+            && let Some(request) = self.waiting.pop_front()
+        {
+            match request.send(connection) {
+                Ok(channel) => self.asked = Some((channel, request)),
+                Err(error) => request.answer(Err(RequestError::NoChannel(error)), outbox),
             }
-            Kind::Delete => connection.delete_queue(channel, &request.queue),
-        };
-        self.asked = Some((channel, request));
-        sent
+        }
     }
 
     pub(super) fn declared(
@@ -74,7 +71,7 @@ impl Inspector {
         connection: &mut Connection,
         outbox: &mut Outbox,
     ) -> Result<(), CommandError> {
-        self.answered(Ok(Answer::Counts(counts)), outbox);
+        self.answered(Answer::Counts(counts), outbox);
         self.close(connection)
     }
 
@@ -84,7 +81,7 @@ impl Inspector {
         connection: &mut Connection,
         outbox: &mut Outbox,
     ) -> Result<(), CommandError> {
-        self.answered(Ok(Answer::Deleted(messages)), outbox);
+        self.answered(Answer::Deleted(messages), outbox);
         self.close(connection)
     }
 
@@ -100,14 +97,20 @@ impl Inspector {
         request.answer(answer, outbox);
     }
 
+    /// The link is down: nobody knows when it will be back, so nothing waits for that.
     pub(super) fn link_down(&mut self, outbox: &mut Outbox) {
-        self.channel_closed(None, outbox);
+        self.end_all(&RequestError::Disconnected, outbox);
     }
 
     pub(super) fn abandon(&mut self, outbox: &mut Outbox) {
-        self.answered(Err(RequestError::Closed), outbox);
-        for request in std::mem::take(&mut self.waiting) {
-            request.answer(Err(RequestError::Closed), outbox);
+        self.end_all(&RequestError::Closed, outbox);
+    }
+
+    fn end_all(&mut self, error: &RequestError, outbox: &mut Outbox) {
+        self.closing = None;
+        let asked = self.asked.take().map(|(_, request)| request);
+        for request in asked.into_iter().chain(std::mem::take(&mut self.waiting)) {
+            request.answer(Err(error.clone()), outbox);
         }
     }
 
@@ -121,10 +124,10 @@ impl Inspector {
         Ok(id)
     }
 
-    fn answered(&mut self, answer: Result<Answer, RequestError>, outbox: &mut Outbox) {
+    fn answered(&mut self, answer: Answer, outbox: &mut Outbox) {
         if let Some((channel, request)) = self.asked.take() {
             self.closing = Some(channel);
-            request.answer(answer, outbox);
+            request.answer(Ok(answer), outbox);
         }
     }
 
@@ -143,6 +146,17 @@ enum Answer {
 }
 
 impl Request {
+    fn send(&self, connection: &mut Connection) -> Result<ChannelId, CommandError> {
+        let channel = connection.open_channel()?;
+        match self.kind {
+            Kind::Inspect => {
+                connection.declare_queue(channel, &QueueDeclaration::passive(self.queue.clone()))?;
+            }
+            Kind::Delete => connection.delete_queue(channel, &self.queue)?,
+        }
+        Ok(channel)
+    }
+
     fn answer(self, answer: Result<Answer, RequestError>, outbox: &mut Outbox) {
         let request = self.id;
         outbox.push(match self.kind {

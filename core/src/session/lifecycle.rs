@@ -1,8 +1,8 @@
 //! From the first connect to the last event.
 
 use super::Session;
-use super::error::ConnectError;
-use super::event::{Closed, LinkEnd, SessionEvent};
+use super::error::{ConnectError, LinkError, SubscriptionError};
+use super::event::{Closed, Left, LinkEnd, SessionEvent};
 use super::ids::SubscriptionId;
 use crate::time::Instant;
 
@@ -20,6 +20,7 @@ pub(super) enum Lifecycle {
     Closing {
         unconfirmed: usize,
         unsettled: usize,
+        cause: Option<LinkError>,
     },
     /// The first connect failed; the link closes before that is said.
     Failing {
@@ -50,6 +51,7 @@ impl Session {
     pub(super) fn started(&mut self) {
         if self.lifecycle.is_starting() {
             self.lifecycle = Lifecycle::Running;
+            self.publish.proven();
             self.outbox.push(SessionEvent::Ready);
             if !self.plans.is_empty() {
                 tracing::info!(
@@ -102,24 +104,45 @@ impl Session {
         }
     }
 
+    /// The publishing link cannot come back: ends at once, and says why.
+    pub(super) fn break_off(&mut self, now: Instant, cause: LinkError) {
+        if matches!(self.lifecycle, Lifecycle::Running | Lifecycle::Stopping { .. }) {
+            self.close_links(now, Some(cause));
+        }
+    }
+
+    /// Ends everything where it stands.
+    fn close_links(&mut self, now: Instant, cause: Option<LinkError>) {
+        let mut unsettled = 0;
+        for id in self.subscriptions.keys().copied().collect::<Vec<_>>() {
+            let left = self.make_stale(id);
+            unsettled += left;
+            let result = match &cause {
+                Some(cause) => Err(SubscriptionError::Link(cause.clone())),
+                None => Ok(Left { unsettled: left }),
+            };
+            self.end_subscription(id, result);
+        }
+        let unconfirmed = self.publisher.abandon(&mut self.deliveries.ledger, &mut self.outbox);
+        self.inspector.abandon(&mut self.outbox);
+        self.publish.close(now, &mut self.outbox);
+        self.consume.close(now, &mut self.outbox);
+        self.lifecycle = Lifecycle::Closing { unconfirmed, unsettled, cause };
+    }
+
     /// Goes on towards the end, where nothing stands in the way any more.
     pub(super) fn advance_lifecycle(&mut self, now: Instant) {
         if let Lifecycle::Stopping { by } = self.lifecycle {
             let at_rest = self.subscriptions.is_empty() && self.publisher.is_idle();
             if at_rest || by <= now {
-                let unsettled = self.end_subscriptions();
-                let unconfirmed = self.publisher.abandon(&mut self.deliveries.ledger, &mut self.outbox);
-                self.inspector.abandon(&mut self.outbox);
-                self.publish.close(now, &mut self.outbox);
-                self.consume.close(now, &mut self.outbox);
-                self.lifecycle = Lifecycle::Closing { unconfirmed, unsettled };
+                self.close_links(now, None);
             }
         }
         match &self.lifecycle {
-            Lifecycle::Closing { unconfirmed, unsettled } => {
+            Lifecycle::Closing { unconfirmed, unsettled, cause } => {
                 if let (Some(publish), Some(consume)) = (self.publish.ended(), self.consume.ended()) {
-                    let closed =
-                        Closed { publish, consume, unconfirmed: *unconfirmed, unsettled: *unsettled };
+                    let (unconfirmed, unsettled, cause) = (*unconfirmed, *unsettled, cause.clone());
+                    let closed = Closed { publish, consume, unconfirmed, unsettled, cause };
                     self.outbox.push(SessionEvent::Closed(closed));
                     self.lifecycle = Lifecycle::Ended;
                 }

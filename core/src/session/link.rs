@@ -10,8 +10,8 @@
 //!                      Paused ◀────────────────────────────────────────────┘
 //! ```
 //!
-//! A link that was never up fails after one round over the endpoints. A link that was up comes back without end,
-//! unless the cause is permanent.
+//! A link that was never of use fails after one round over the endpoints: it did not come up, or was lost before the
+//! queues were declared. One that was comes back without end, unless the cause is permanent.
 
 use std::time::Duration;
 
@@ -49,6 +49,7 @@ pub(super) struct Link {
     tried: usize,
     /// Rounds over all endpoints that failed one after another.
     failed_rounds: u32,
+    /// Whether it was ever of use.
     was_up: bool,
     /// Since when the present connection is up.
     up_since: Option<Instant>,
@@ -102,6 +103,10 @@ impl Link {
             State::Up { connection } => Some(connection),
             _ => None,
         }
+    }
+
+    pub(super) const fn is_up(&self) -> bool {
+        matches!(self.state, State::Up { .. })
     }
 
     /// How it ended, once it has.
@@ -239,6 +244,10 @@ impl Link {
             other => other,
         };
         self.up_since = Some(now);
+    }
+
+    /// The connection is of use to the session: from now on the link comes back when it is lost.
+    pub(super) const fn proven(&mut self) {
         self.was_up = true;
         self.tried = 0;
     }
@@ -334,7 +343,7 @@ impl Link {
             self.state = State::Idle;
             return Down::Stays(error);
         }
-        if up_since.is_none() && self.tried < config.endpoints.len() {
+        if (up_since.is_none() || !self.was_up) && self.tried < config.endpoints.len() {
             self.try_endpoint(now, config, outbox);
             return Down::ComesBack;
         }

@@ -341,6 +341,9 @@ impl Session {
         if !self.lifecycle.accepts_work() {
             return Err(RequestError::Closed);
         }
+        if !self.publish.is_up() {
+            return Err(RequestError::Disconnected);
+        }
         let request = self.inspector.inspect(queue)?;
         self.advance(now);
         Ok(request)
@@ -354,6 +357,9 @@ impl Session {
     pub fn delete_queue(&mut self, now: Instant, queue: &ShortString) -> Result<RequestId, RequestError> {
         if !self.lifecycle.accepts_work() {
             return Err(RequestError::Closed);
+        }
+        if !self.publish.is_up() {
+            return Err(RequestError::Disconnected);
         }
         let request = self.inspector.delete(queue)?;
         self.advance(now);

@@ -1,20 +1,20 @@
 //! A channel in confirm mode and what waits to be published on it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ids::PublishId;
 use crate::connection::{ChannelId, CommandError, Connection};
 use crate::delay::Cover;
 
 /// Successors of deliveries go before enqueued jobs: a delivery in hand takes room at the broker and in the
-/// prefetch window.
+/// prefetch window. Within each of the two rooms the oldest goes first, also if it has been sent before.
 #[derive(Debug, Default)]
 pub(super) struct Outlet {
     channel: Option<ChannelId>,
     /// By the sequence number on the channel.
     in_flight: BTreeMap<u64, InFlight>,
-    successors: VecDeque<PublishId>,
-    enqueues: VecDeque<PublishId>,
+    successors: BTreeSet<PublishId>,
+    enqueues: BTreeSet<PublishId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +43,11 @@ impl Outlet {
         self.channel
     }
 
-    pub(super) fn push_back(&mut self, publish: PublishId, room: Room) {
-        self.room(room).push_back(publish);
-    }
-
-    pub(super) fn push_front(&mut self, publish: PublishId, room: Room) {
-        self.room(room).push_front(publish);
+    pub(super) fn wait(&mut self, publish: PublishId, room: Room) {
+        match room {
+            Room::Successors => self.successors.insert(publish),
+            Room::Enqueues => self.enqueues.insert(publish),
+        };
     }
 
     /// The next to be published, if fewer than `max_in_flight` are.
@@ -56,9 +55,9 @@ impl Outlet {
         if self.channel.is_none() || self.in_flight.len() >= max_in_flight {
             return None;
         }
-        match self.successors.pop_front() {
+        match self.successors.pop_first() {
             Some(publish) => Some((publish, Room::Successors)),
-            None => self.enqueues.pop_front().map(|publish| (publish, Room::Enqueues)),
+            None => self.enqueues.pop_first().map(|publish| (publish, Room::Enqueues)),
         }
     }
 
@@ -72,15 +71,15 @@ impl Outlet {
 
     /// The oldest enqueued job that waits: none of the others has an earlier deadline.
     pub(super) fn oldest_enqueue(&self) -> Option<PublishId> {
-        self.enqueues.front().copied()
+        self.enqueues.first().copied()
     }
 
     pub(super) fn drop_oldest_enqueue(&mut self) {
-        self.enqueues.pop_front();
+        self.enqueues.pop_first();
     }
 
-    /// The channel is gone: what was in flight on it, in the order in which it was sent.
-    pub(super) fn closed(&mut self) -> impl DoubleEndedIterator<Item = PublishId> {
+    /// The channel is gone: what was in flight on it.
+    pub(super) fn closed(&mut self) -> impl Iterator<Item = PublishId> {
         self.channel = None;
         std::mem::take(&mut self.in_flight).into_values().map(|sent| sent.publish)
     }
@@ -103,12 +102,5 @@ impl Outlet {
             });
         }
         taken
-    }
-
-    fn room(&mut self, room: Room) -> &mut VecDeque<PublishId> {
-        match room {
-            Room::Successors => &mut self.successors,
-            Room::Enqueues => &mut self.enqueues,
-        }
     }
 }

@@ -139,6 +139,9 @@ impl Publisher {
             Origin::Successor(delivery) => !stale(delivery),
             Origin::Enqueue => true,
         });
+        for outlet in self.queues.iter_mut().map(|queue| &mut queue.outlet).chain([&mut self.direct]) {
+            outlet.extract(|id| !self.publishes.contains_key(&id));
+        }
     }
 
     /// The link is up: opens the channels and declares the queues.
@@ -171,16 +174,11 @@ impl Publisher {
         self.queues.iter().all(QueueOutlet::is_resolved)
     }
 
-    pub(super) fn queue_declared(
-        &mut self,
-        channel: ChannelId,
-        context: &mut Context<'_>,
-    ) -> Result<(), CommandError> {
-        let Some(&Owner::Queue(queue)) = self.channels.get(&channel) else { return Ok(()) };
+    pub(super) fn queue_declared(&mut self, channel: ChannelId, context: &mut Context<'_>) {
+        let Some(&Owner::Queue(queue)) = self.channels.get(&channel) else { return };
         for (id, confirmed) in self.queues[queue].declare_ok(context.now) {
-            self.confirmed(id, confirmed, context)?;
+            self.confirmed(id, confirmed, context);
         }
-        Ok(())
     }
 
     /// Hands publishes to the connection, as many as may be in flight.
@@ -192,7 +190,7 @@ impl Publisher {
         for index in 0..=self.queues.len() {
             while let Some((id, room)) = self.outlet(index).next(limit) {
                 if !self.send(index, id, context) {
-                    self.outlet(index).push_front(id, room);
+                    self.outlet(index).wait(id, room);
                     break;
                 }
             }
@@ -206,38 +204,38 @@ impl Publisher {
         sequence: u64,
         verdict: &Verdict,
         context: &mut Context<'_>,
-    ) -> Result<(), CommandError> {
-        let Some(&owner) = self.channels.get(&channel) else { return Ok(()) };
+    ) {
+        let Some(&owner) = self.channels.get(&channel) else { return };
         // Without a verdict it stays in flight: the end of the channel or link, which follows, decides.
         if matches!(verdict, Verdict::Unknown(_)) {
-            return Ok(());
+            return;
         }
         let index = self.index_of(owner);
         let Some(InFlight { publish: id, cover }) = self.outlet(index).answered(sequence) else {
-            return Ok(());
+            return;
         };
-        let Some(publish) = self.publishes.get_mut(&id) else { return Ok(()) };
+        let Some(publish) = self.publishes.get_mut(&id) else { return };
         let target = publish.message.routing_key.clone();
         match (verdict, cover) {
-            (Verdict::Ok, None) => {
-                self.finish(id, Ok(()), context.ledger, context.outbox);
-                Ok(())
-            }
+            (Verdict::Ok, None) => self.finish(id, Ok(()), context.ledger, context.outbox),
             (Verdict::Ok, Some(cover)) => {
                 let confirmed = self.queues[publish.queue].leases.after_confirm(context.now, cover);
-                self.confirmed(id, confirmed, context)
+                self.confirmed(id, confirmed, context);
             }
             (Verdict::Nacked, _) => self.refused(id, EnqueueError::Nacked { queue: target }, context),
             (_, cover) => {
                 if let Some(cover) = cover {
                     publish.hold = Some(self.queues[publish.queue].leases.after_return(cover));
                 }
-                self.refused(id, EnqueueError::Unroutable { queue: target }, context)
+                self.refused(id, EnqueueError::Unroutable { queue: target }, context);
             }
         }
     }
 
     /// The broker closed one of our channels. Opens it again; answers what that closing refused.
+    ///
+    /// What was in flight is seen to first: the connection may have ended with the channel, and then nothing can be
+    /// opened.
     pub(super) fn channel_lost(
         &mut self,
         channel: ChannelId,
@@ -248,9 +246,9 @@ impl Publisher {
         let unknown = EnqueueError::Unknown(reason.clone());
         let Owner::Queue(queue) = owner else {
             let unanswered: Vec<_> = self.direct.closed().collect();
+            self.fail_sent(unanswered, &unknown, context);
             let channel = self.direct.open(context.connection)?;
             self.channels.insert(channel, owner);
-            self.fail_sent(unanswered, &unknown, context)?;
             return Ok(None);
         };
         let plan = &context.plans[queue];
@@ -263,8 +261,6 @@ impl Publisher {
             }
             return Ok(Some(refusal));
         }
-        let channel = self.queues[queue].open(context.connection, plan)?;
-        self.channels.insert(channel, owner);
         match lost {
             Lost::Hold(ttl, refusal) => {
                 // Those to other holds were executed, or never will be on that channel: they go again.
@@ -277,8 +273,10 @@ impl Publisher {
                     self.give_up(id, error.clone(), context);
                 }
             }
-            _ => self.fail_sent(unanswered, &unknown, context)?,
+            _ => self.fail_sent(unanswered, &unknown, context),
         }
+        let channel = self.queues[queue].open(context.connection, plan)?;
+        self.channels.insert(channel, owner);
         Ok(None)
     }
 
@@ -349,7 +347,7 @@ impl Publisher {
         let publish = Publish { queue, origin, message, hold, was_sent: false, second_try: false, deadline };
         let (room, index) = (publish.room(), self.index_for(&publish));
         self.publishes.insert(id, publish);
-        self.outlet(index).push_back(id, room);
+        self.outlet(index).wait(id, room);
         id
     }
 
@@ -363,6 +361,10 @@ impl Publisher {
             return true;
         }
         let plan = &context.plans[queue];
+        if publish.leaves_on_queue_channel() && self.queues[queue].restore(context.connection, plan).is_err()
+        {
+            return false;
+        }
         let mut held_in = None;
         if let Some(wanted) = publish.hold {
             let ttl = self.queues[queue].leases.choose(wanted);
@@ -389,79 +391,68 @@ impl Publisher {
             Err(PublishError::HeadersTooLarge { bytes, limit }) => {
                 EnqueueError::HeadersTooLarge { bytes, limit }
             }
+            Err(PublishError::HeadersTooDeep { limit }) => EnqueueError::HeadersTooDeep { limit },
             Err(PublishError::BodyTooLarge { bytes, limit }) => EnqueueError::BodyTooLarge { bytes, limit },
-            Err(_) => return false,
+            Err(
+                PublishError::NotOpen
+                | PublishError::NoSuchChannel { .. }
+                | PublishError::Full { .. }
+                | PublishError::TooManyUnconfirmed { .. },
+            ) => return false,
         };
         self.finish(id, Err(error), context.ledger, context.outbox);
         true
     }
 
     /// What a confirm of a publish into a hold queue is worth.
-    fn confirmed(
-        &mut self,
-        id: PublishId,
-        confirmed: Confirmed,
-        context: &mut Context<'_>,
-    ) -> Result<(), CommandError> {
-        let Some(publish) = self.publishes.get_mut(&id) else { return Ok(()) };
-        let queue = publish.queue;
+    fn confirmed(&mut self, id: PublishId, confirmed: Confirmed, context: &mut Context<'_>) {
+        let Some(publish) = self.publishes.get_mut(&id) else { return };
+        let outlet = &mut self.queues[publish.queue];
         match confirmed {
             Confirmed::Safe => self.finish(id, Ok(()), context.ledger, context.outbox),
-            Confirmed::Wait(late) => self.queues[queue].confirmed_late(id, late),
+            Confirmed::Wait(late) => outlet.confirmed_late(id, late),
             Confirmed::Renew(late) => {
-                let plan = &context.plans[queue];
-                self.queues[queue].confirmed_late(id, late);
-                self.queues[queue].declare_hold(context.now, context.connection, plan, late.ttl())?;
+                let plan = &context.plans[publish.queue];
+                match outlet.declare_hold(context.now, context.connection, plan, late.ttl()) {
+                    Ok(()) => outlet.confirmed_late(id, late),
+                    Err(_) => self.wait_again(vec![id], SuccessorVerdict::PublishAgain, context.ledger),
+                }
             }
             Confirmed::PublishAgain(ttl) => {
                 publish.hold = Some(ttl);
                 self.wait_again(vec![id], SuccessorVerdict::PublishAgain, context.ledger);
             }
         }
-        Ok(())
     }
 
     /// The target did not take it. The first time what is ours is declared again, and it goes once more.
-    fn refused(
-        &mut self,
-        id: PublishId,
-        error: EnqueueError,
-        context: &mut Context<'_>,
-    ) -> Result<(), CommandError> {
-        let Some(publish) = self.publishes.get_mut(&id) else { return Ok(()) };
+    fn refused(&mut self, id: PublishId, error: EnqueueError, context: &mut Context<'_>) {
+        let Some(publish) = self.publishes.get_mut(&id) else { return };
         let step = match publish.origin {
             Origin::Successor(delivery) => context.ledger.verdict(delivery, SuccessorVerdict::Refused),
             Origin::Enqueue if publish.second_try => Step::Nothing,
             Origin::Enqueue => Step::Publish { redeclare: true },
         };
-        if step != (Step::Publish { redeclare: true }) {
+        if step == (Step::Publish { redeclare: true }) {
+            publish.second_try = true;
+            self.queues[publish.queue].suspect();
+            self.put_back(vec![id]);
+        } else {
             self.end(id, step, Err(error), context.outbox);
-            return Ok(());
         }
-        publish.second_try = true;
-        let queue = publish.queue;
-        self.queues[queue].redeclare(context.connection, &context.plans[queue])?;
-        self.put_back(vec![id]);
-        Ok(())
     }
 
     /// The channel of these was closed over one of them; which one, nobody says.
     ///
     /// Enqueued jobs are answered. Successors get the second try that a refusal gives.
-    fn fail_sent(
-        &mut self,
-        ids: Vec<PublishId>,
-        error: &EnqueueError,
-        context: &mut Context<'_>,
-    ) -> Result<(), CommandError> {
+    fn fail_sent(&mut self, ids: Vec<PublishId>, error: &EnqueueError, context: &mut Context<'_>) {
         for id in ids {
             match self.publishes.get(&id).map(|publish| publish.origin) {
-                Some(Origin::Successor(_)) => self.refused(id, error.clone(), context)?,
+                Some(Origin::Successor(_)) => self.refused(id, error.clone(), context),
                 Some(Origin::Enqueue) => self.finish(id, Err(error.clone()), context.ledger, context.outbox),
                 None => {}
             }
         }
-        Ok(())
     }
 
     /// The target cannot take it, now or later.
@@ -477,7 +468,7 @@ impl Publisher {
         self.end(id, step, Err(error), context.outbox);
     }
 
-    /// Puts publishes back, in their order, ahead of what waits.
+    /// Puts publishes back: they wait among the others, the oldest first.
     fn wait_again(&mut self, ids: Vec<PublishId>, verdict: SuccessorVerdict, ledger: &mut SettleLedger) {
         for id in &ids {
             if let Some(Publish { origin: Origin::Successor(delivery), .. }) = self.publishes.get(id) {
@@ -489,10 +480,10 @@ impl Publisher {
     }
 
     fn put_back(&mut self, ids: Vec<PublishId>) {
-        for id in ids.into_iter().rev() {
+        for id in ids {
             if let Some(publish) = self.publishes.get(&id) {
                 let (room, index) = (publish.room(), self.index_for(publish));
-                self.outlet(index).push_front(id, room);
+                self.outlet(index).wait(id, room);
             }
         }
     }

@@ -24,6 +24,8 @@ pub(super) struct QueueOutlet {
     pub(super) leases: HoldLeases,
     /// Confirmed so late that only a renewed lease makes them safe.
     late: Vec<(PublishId, Late)>,
+    /// Somebody may have deleted what is ours.
+    suspect: bool,
     state: State,
 }
 
@@ -59,6 +61,7 @@ impl QueueOutlet {
             awaited: VecDeque::new(),
             leases: HoldLeases::new(plan.granularity()),
             late: Vec::new(),
+            suspect: false,
             state: State::Declaring,
         }
     }
@@ -77,15 +80,20 @@ impl QueueOutlet {
         Ok(channel)
     }
 
-    /// Declares again what is ours, after a publish was returned: somebody deleted it.
-    pub(super) fn redeclare(
+    /// A publish came back: what is ours is declared again before the next one that leaves on this channel.
+    pub(super) const fn suspect(&mut self) {
+        self.suspect = true;
+    }
+
+    /// Declares again what is ours, where somebody may have deleted it.
+    pub(super) fn restore(
         &mut self,
         connection: &mut Connection,
         plan: &QueuePlan,
     ) -> Result<(), CommandError> {
         match self.outlet.channel() {
-            Some(channel) => self.declare_base(connection, channel, plan),
-            None => Ok(()),
+            Some(channel) if self.suspect => self.declare_base(connection, channel, plan),
+            _ => Ok(()),
         }
     }
 
@@ -186,6 +194,7 @@ impl QueueOutlet {
             connection.declare_queue(channel, &declaration)?;
             self.awaited.push_back(Awaited::Base(declaration.name));
         }
+        self.suspect = false;
         Ok(())
     }
 }

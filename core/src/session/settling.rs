@@ -24,7 +24,7 @@ impl Session {
         };
         if subscription.is_stopping() {
             if let Some(connection) = self.consume.up() {
-                note(subscription.hand_back_unstarted(connection, tag));
+                note(subscription.hand_back(connection, tag));
             }
             return;
         }
@@ -93,10 +93,7 @@ impl Session {
     /// A job that the application has not seen goes back.
     pub(super) fn hand_back_unstarted(&mut self, delivery: DeliveryId) {
         let Some(in_hand) = self.end(delivery) else { return };
-        let subscription = self.subscriptions.get_mut(&in_hand.subscription);
-        if let (Some(subscription), Some(connection)) = (subscription, self.consume.up()) {
-            note(subscription.hand_back_unstarted(connection, in_hand.tag));
-        }
+        self.return_to_queue(in_hand.subscription, in_hand.tag);
     }
 
     /// The channel of a subscription has ended: what was delivered on it cannot be settled. Returns how much that
@@ -207,10 +204,17 @@ impl Session {
     }
 
     fn hand_back(&mut self, delivery: DeliveryId, cause: Option<EnqueueError>) {
-        if let (Some(in_hand), Some(connection)) = (self.deliveries.get(delivery), self.consume.up()) {
-            note(connection.nack(in_hand.channel, in_hand.tag, false, true));
+        if let Some(&InHand { subscription, tag, .. }) = self.deliveries.get(delivery) {
+            self.return_to_queue(subscription, tag);
         }
         self.report(delivery, Settlement::HandedBack { cause });
+    }
+
+    fn return_to_queue(&mut self, subscription: SubscriptionId, tag: u64) {
+        let subscription = self.subscriptions.get_mut(&subscription);
+        if let (Some(subscription), Some(connection)) = (subscription, self.consume.up()) {
+            note(subscription.hand_back(connection, tag));
+        }
     }
 
     /// The delivery is no longer in hand: says what became of it.

@@ -40,7 +40,7 @@ pub(super) struct Subscription {
     stop_by: Option<Instant>,
     /// Tags to hand back once the broker has confirmed that the consumer is gone, so that they do not come back
     /// to it.
-    unstarted: Vec<u64>,
+    to_hand_back: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Subscription {
             declares: 0,
             failures: 0,
             stop_by: None,
-            unstarted: Vec::new(),
+            to_hand_back: Vec::new(),
         }
     }
 
@@ -172,19 +172,14 @@ impl Subscription {
         }
     }
 
-    /// A delivery that will not be started: it goes back when the consumer is gone.
-    pub(super) fn hand_back_unstarted(
-        &mut self,
-        connection: &mut Connection,
-        tag: u64,
-    ) -> Result<(), CommandError> {
+    /// Gives a delivery back to its queue; where the consumer is being cancelled, once it is gone.
+    pub(super) fn hand_back(&mut self, connection: &mut Connection, tag: u64) -> Result<(), CommandError> {
         match (self.state, self.channel) {
-            (State::Draining, Some(channel)) => connection.nack(channel, tag, false, true),
-            _ => {
-                self.unstarted.push(tag);
-                Ok(())
-            }
+            (State::Cancelling, _) => self.to_hand_back.push(tag),
+            (_, Some(channel)) => connection.nack(channel, tag, false, true)?,
+            (_, None) => {}
         }
+        Ok(())
     }
 
     pub(super) fn cancel_ok(&mut self, connection: &mut Connection) -> Result<(), CommandError> {
@@ -193,7 +188,7 @@ impl Subscription {
         }
         self.state = State::Draining;
         if let Some(channel) = self.channel {
-            for tag in std::mem::take(&mut self.unstarted) {
+            for tag in std::mem::take(&mut self.to_hand_back) {
                 connection.nack(channel, tag, false, true)?;
             }
         }
@@ -241,7 +236,7 @@ impl Subscription {
         self.channel = None;
         self.state = State::Down;
         self.declares = 0;
-        self.unstarted.clear();
+        self.to_hand_back.clear();
     }
 
     /// The channel was closed, by the broker or at our request.

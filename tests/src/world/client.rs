@@ -69,7 +69,7 @@ impl Client {
         self.sockets.remove(&link).map(|socket| socket.connection)
     }
 
-    fn transmit(&mut self, now: Instant, broker: &mut Broker, link: LinkId) -> bool {
+    pub(super) fn transmit(&mut self, now: Instant, broker: &mut Broker, link: LinkId) -> bool {
         let Some(socket) = self.sockets.get_mut(&link) else { return false };
         let written = self.session.poll_transmit(now, link, &mut socket.out);
         while socket.out.has_remaining() {

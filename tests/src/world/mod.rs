@@ -258,6 +258,14 @@ impl World {
         self.clients[client.0].is_dead = true;
     }
 
+    /// Brings what a session has to say to the broker, and no answer back: what the broker is made to say after
+    /// this reaches the session in one piece with those answers.
+    pub fn send(&mut self, client: ClientId) {
+        for link in LinkId::ALL {
+            self.clients[client.0].transmit(self.now, &mut self.broker, link);
+        }
+    }
+
     /// Moves bytes until nothing moves any more, without time passing.
     ///
     /// # Panics
@@ -325,8 +333,9 @@ impl World {
         }
     }
 
-    /// One turn of everything. Returns whether anything moved.
-    fn round(&mut self) -> bool {
+    /// One turn of everything, for a test that steps in between; [`World::settle_down`] is many. Returns whether
+    /// anything moved.
+    pub fn round(&mut self) -> bool {
         let mut moved = false;
         for client in self.clients.iter_mut().filter(|client| !client.is_dead) {
             moved |= client.drive(self.now, &mut self.broker, self.reachable);

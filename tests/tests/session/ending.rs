@@ -1,5 +1,6 @@
 use leveret_core::session::{
     Closed, Left, LinkEnd, LinkId, Outcome, SessionEvent, SettleError, Settlement, SubscribeError,
+    SubscriptionError,
 };
 use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_testkit::world::{ClientId, World, raw_job};
@@ -113,6 +114,23 @@ fn nothing_is_handed_back_before_the_consumer_is_gone() {
 }
 
 #[test]
+fn what_the_application_hands_back_waits_for_the_end_of_the_consumer_too() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    let subscription = world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    let job = only_job(&mut world, client);
+    let now = world.now();
+    world.session(client).unsubscribe(now, subscription, seconds(10));
+    world.settle(client, job.delivery, &Outcome::HandBack).expect("it is in hand");
+    world.send(client);
+    assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 1), "cancel-ok has not come yet");
+    world.settle_down();
+    assert_eq!((world.ready("emails"), world.unacked("emails")), (1, 0));
+    assert!(ended(&mut world, client));
+}
+
+#[test]
 fn a_subscription_can_be_started_again_after_it_ended() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);
@@ -179,6 +197,42 @@ fn a_shutdown_ends_also_while_the_links_are_down() {
     world.run_for(seconds(6));
     let closed = closed(&mut world, client).expect("it ends");
     assert_eq!((closed.publish, closed.consume, closed.unconfirmed), (LinkEnd::Cut, LinkEnd::Cut, 1));
+}
+
+#[test]
+fn a_publishing_link_that_cannot_come_back_ends_the_session_and_everybody_is_told_why() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    only_job(&mut world, client);
+    let (now, publishing) = (world.now(), world.broker().connections()[0].id);
+    world.broker_mut().close_connection(now, publishing, 530, "NOT_ALLOWED - vhost 'sales' is deleted");
+    world.run_for(seconds(20));
+    let events = world.take_events(client);
+    let told = events.iter().find_map(|event| match event {
+        SessionEvent::SubscriptionEnded { result, .. } => Some(result.clone()),
+        _ => None,
+    });
+    assert!(matches!(told, Some(Err(SubscriptionError::Link(_)))), "{told:?}");
+    let Some(SessionEvent::Closed(closed)) = events.last() else { panic!("it ends") };
+    let cause = closed.cause.as_ref().expect("nobody asked it to end");
+    assert!(cause.to_string().contains("vhost 'sales' is deleted"), "{cause}");
+    assert_eq!((closed.unsettled, world.ready("emails")), (1, 1));
+}
+
+#[test]
+fn what_was_settled_before_a_shutdown_without_grace_is_acknowledged() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    let job = only_job(&mut world, client);
+    world.settle(client, job.delivery, &Outcome::Done).expect("it is in hand");
+    shut_down(&mut world, client, 0);
+    let closed = closed(&mut world, client).expect("nothing stands in the way");
+    assert_eq!((closed.consume, closed.unsettled), (LinkEnd::Handshake, 0));
+    assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 0), "it does not run twice");
 }
 
 #[test]

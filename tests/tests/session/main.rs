@@ -1,6 +1,7 @@
 //! The session against the embedded broker, in virtual time.
 //!
-//! Each file tells one part of the story: [`enqueue`], [`outcomes`], [`bad_news`], [`recovery`], [`ending`].
+//! Each file tells one part of the story: [`enqueue`], [`inspect`], [`outcomes`], [`bad_news`], [`recovery`],
+//! [`last_words`], [`ending`].
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -8,6 +9,8 @@ mod bad_news;
 mod chaos;
 mod ending;
 mod enqueue;
+mod inspect;
+mod last_words;
 mod outcomes;
 mod recovery;
 
