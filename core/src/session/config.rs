@@ -25,7 +25,8 @@ pub struct SessionConfig {
     pub queues: Vec<Queue>,
     /// How to go on after a link was cut.
     pub reconnect: Reconnect,
-    /// Bound on one attempt to connect, from the request for a socket to `connection.open-ok`. Default 10 s.
+    /// Bound on one attempt to connect, from the request for a socket to `connection.open-ok`; before the session has
+    /// started, to the broker's answer for the last queue. Default 10 s.
     pub connect_timeout: Duration,
     /// Publishes in flight on one channel. Default 1,000; zero counts as one.
     pub max_in_flight: usize,

@@ -25,6 +25,10 @@ impl Session {
                     self.on_event(now, link, event);
                 }
             }
+            if self.publish.is_opening() && self.publisher.is_restored() {
+                self.publish.established(now);
+                self.started();
+            }
             self.open_subscriptions(now);
             if let Some((publisher, inspector, mut context)) = self.publishing(now) {
                 publisher.pump(&mut context);
@@ -106,17 +110,19 @@ impl Session {
         self.outbox.push(SessionEvent::Connected { link });
         match link {
             LinkId::Publish => {
-                self.publish.opened(now);
+                self.publish.opened();
                 let Some(connection) = self.publish.up() else { return };
                 if let Err(error) = self.publisher.link_up(connection, &self.plans) {
                     let (link_state, config, rng, outbox) = self.link_parts(link);
+                    let error = |endpoint| LinkError::Unusable { endpoint, error };
                     let down = link_state.unusable(now, error, config, rng, outbox);
                     self.link_down(now, link, down);
-                } else if self.publisher.is_restored() {
-                    self.started();
                 }
             }
-            LinkId::Consume => self.consume.opened(now),
+            LinkId::Consume => {
+                self.consume.opened();
+                self.consume.established(now);
+            }
         }
     }
 
@@ -134,13 +140,7 @@ impl Session {
                 inspector.channel_closed(reason(&cause), context.outbox);
                 Ok(())
             }
-            Event::QueueDeclared { channel, .. } => {
-                publisher.queue_declared(channel, &mut context)?;
-                if publisher.is_restored() {
-                    self.started();
-                }
-                Ok(())
-            }
+            Event::QueueDeclared { channel, .. } => publisher.queue_declared(channel, &mut context),
             Event::Verdict { channel, sequence, verdict } => {
                 publisher.verdict(channel, sequence, &verdict, &mut context)
             }

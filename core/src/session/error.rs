@@ -76,6 +76,13 @@ pub enum LinkError {
         /// The bound.
         after: Duration,
     },
+    /// The AMQP connection is up, and a queue was neither declared nor refused within the bound on an attempt.
+    Unanswered {
+        /// Where the connection went.
+        endpoint: Endpoint,
+        /// The bound.
+        after: Duration,
+    },
     /// The AMQP connection was refused or has ended.
     Connection {
         /// Where the connection went.
@@ -124,6 +131,11 @@ impl fmt::Display for LinkError {
                 f,
                 "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, or the \
                  broker is overloaded"
+            ),
+            Self::Unanswered { endpoint, after } => write!(
+                f,
+                "{endpoint} did not answer for every queue within {after:?} of connecting: the broker is overloaded, \
+                 or a node that holds one of the queues does not answer"
             ),
             Self::Connection { endpoint, error } => write!(f, "{endpoint}: {error}"),
             Self::Unusable { endpoint, error } => {
