@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::config::Endpoint;
 use super::error::{ConnectError, LinkError, SubscriptionError};
 use super::event::{Left, QueueCounts, SessionEvent};
 use super::ids::{LinkId, SubscriptionId};
 use super::inspector::Inspector;
 use super::link::Down;
-use super::publisher::{Context, Publisher};
+use super::publisher::{ChannelLost, Context, Publisher};
 use super::subscription::{Lost, Subscription};
 use crate::connection::{ChannelClosed, ChannelId, CloseReason, CommandError, Connection, Event};
 use crate::time::Instant;
@@ -73,6 +74,13 @@ impl Session {
         }
     }
 
+    /// The publishing link is up and cannot do what it is for.
+    fn unusable(&mut self, now: Instant, error: impl FnOnce(Endpoint) -> LinkError) {
+        let (link, config, rng, outbox) = self.link_parts(LinkId::Publish);
+        let down = link.unusable(now, error, config, rng, outbox);
+        self.link_down(now, LinkId::Publish, down);
+    }
+
     /// What publishing works with, while its link is up.
     fn publishing(&mut self, now: Instant) -> Option<(&mut Publisher, &mut Inspector, Context<'_>)> {
         let context = Context {
@@ -113,10 +121,7 @@ impl Session {
                 self.publish.opened();
                 let Some(connection) = self.publish.up() else { return };
                 if let Err(error) = self.publisher.link_up(connection, &self.plans) {
-                    let (link_state, config, rng, outbox) = self.link_parts(link);
-                    let error = |endpoint| LinkError::Unusable { endpoint, error };
-                    let down = link_state.unusable(now, error, config, rng, outbox);
-                    self.link_down(now, link, down);
+                    self.unusable(now, |endpoint| LinkError::Unusable { endpoint, error });
                 }
             }
             LinkId::Consume => {
@@ -146,11 +151,14 @@ impl Session {
             }
             Event::ChannelClosed { channel, cause: ChannelClosed::Peer(reason) } => {
                 match publisher.channel_lost(channel, &reason, &mut context)? {
-                    Some(refusal) if self.lifecycle.is_starting() => {
+                    ChannelLost::Reopened => {}
+                    ChannelLost::Refused(refusal) if self.lifecycle.is_starting() => {
                         self.fail_start(now, ConnectError::Refused(refusal));
                     }
-                    Some(refusal) => self.outbox.push(SessionEvent::QueueRefused(refusal)),
-                    None => {}
+                    ChannelLost::Refused(refusal) => self.outbox.push(SessionEvent::QueueRefused(refusal)),
+                    ChannelLost::ForNothing => {
+                        self.unusable(now, |endpoint| LinkError::ChannelClosed { endpoint, reason });
+                    }
                 }
                 Ok(())
             }

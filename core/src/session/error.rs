@@ -97,6 +97,13 @@ pub enum LinkError {
         /// What could not be done.
         error: CommandError,
     },
+    /// The broker closed a channel over nothing that was sent on it.
+    ChannelClosed {
+        /// Where the connection went.
+        endpoint: Endpoint,
+        /// The broker's code and words.
+        reason: CloseReason,
+    },
     /// The socket failed under the AMQP connection.
     Socket {
         /// Where the connection went.
@@ -141,6 +148,11 @@ impl fmt::Display for LinkError {
             Self::Unusable { endpoint, error } => {
                 write!(f, "{endpoint}: {error}; each queue needs a channel")
             }
+            Self::ChannelClosed { endpoint, reason } => write!(
+                f,
+                "{endpoint} closed a channel on which nothing was published: {reason}; is it RabbitMQ, with publisher \
+                 confirms?"
+            ),
             Self::Socket { endpoint, text } => write!(f, "the connection to {endpoint} failed: {text}"),
         }
     }

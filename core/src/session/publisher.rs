@@ -57,6 +57,17 @@ pub(super) struct SuccessorEnd {
     pub(super) result: Result<ShortString, EnqueueError>,
 }
 
+/// What the end of one of our channels means.
+#[derive(Debug)]
+pub(super) enum ChannelLost {
+    /// It was opened again.
+    Reopened,
+    /// It was closed over a queue, to which nothing can be published.
+    Refused(Refusal),
+    /// It was closed over nothing that we sent, so that a new one would be closed as well, and the next.
+    ForNothing,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Direct,
@@ -237,21 +248,24 @@ impl Publisher {
         }
     }
 
-    /// The broker closed one of our channels. Opens it again; answers what that closing refused.
+    /// The broker closed one of our channels. Opens it again, where that makes sense.
     pub(super) fn channel_lost(
         &mut self,
         channel: ChannelId,
         reason: &CloseReason,
         context: &mut Context<'_>,
-    ) -> Result<Option<Refusal>, CommandError> {
-        let Some(owner) = self.channels.remove(&channel) else { return Ok(None) };
+    ) -> Result<ChannelLost, CommandError> {
+        let Some(owner) = self.channels.remove(&channel) else { return Ok(ChannelLost::Reopened) };
         let unknown = EnqueueError::Unknown(reason.clone());
         let Owner::Queue(queue) = owner else {
             let unanswered: Vec<_> = self.direct.closed().collect();
+            if unanswered.is_empty() {
+                return Ok(ChannelLost::ForNothing);
+            }
             let channel = self.direct.open(context.connection)?;
             self.channels.insert(channel, owner);
             self.fail_sent(unanswered, &unknown, context)?;
-            return Ok(None);
+            return Ok(ChannelLost::Reopened);
         };
         let plan = &context.plans[queue];
         let lost = self.queues[queue].lost(reason.clone(), plan);
@@ -261,7 +275,10 @@ impl Publisher {
             for id in unanswered.into_iter().chain(self.take_waiting(queue)) {
                 self.give_up(id, error.clone(), context);
             }
-            return Ok(Some(refusal));
+            return Ok(ChannelLost::Refused(refusal));
+        }
+        if matches!(lost, Lost::Publish) && unanswered.is_empty() {
+            return Ok(ChannelLost::ForNothing);
         }
         let channel = self.queues[queue].open(context.connection, plan)?;
         self.channels.insert(channel, owner);
@@ -279,7 +296,7 @@ impl Publisher {
             }
             _ => self.fail_sent(unanswered, &unknown, context)?,
         }
-        Ok(None)
+        Ok(ChannelLost::Reopened)
     }
 
     /// Gives up what has waited too long to be written.
