@@ -74,11 +74,16 @@ impl Session {
         }
     }
 
-    /// The publishing link is up and cannot do what it is for.
-    fn unusable(&mut self, now: Instant, error: impl FnOnce(Endpoint) -> LinkError) {
-        let (link, config, rng, outbox) = self.link_parts(LinkId::Publish);
-        let down = link.unusable(now, error, config, rng, outbox);
-        self.link_down(now, LinkId::Publish, down);
+    /// A link is up and cannot do what it is for.
+    pub(super) fn unusable(
+        &mut self,
+        now: Instant,
+        link: LinkId,
+        error: impl FnOnce(Endpoint) -> LinkError,
+    ) {
+        let (link_state, config, rng, outbox) = self.link_parts(link);
+        let down = link_state.unusable(now, error, config, rng, outbox);
+        self.link_down(now, link, down);
     }
 
     /// What publishing works with, while its link is up.
@@ -121,7 +126,7 @@ impl Session {
                 self.publish.opened();
                 let Some(connection) = self.publish.up() else { return };
                 if let Err(error) = self.publisher.link_up(connection, &self.plans) {
-                    self.unusable(now, |endpoint| LinkError::Unusable { endpoint, error });
+                    self.unusable(now, link, |endpoint| LinkError::Unusable { endpoint, error });
                 }
             }
             LinkId::Consume => {
@@ -157,7 +162,8 @@ impl Session {
                     }
                     ChannelLost::Refused(refusal) => self.outbox.push(SessionEvent::QueueRefused(refusal)),
                     ChannelLost::ForNothing => {
-                        self.unusable(now, |endpoint| LinkError::ChannelClosed { endpoint, reason });
+                        let link = LinkId::Publish;
+                        self.unusable(now, link, |endpoint| LinkError::ChannelClosed { endpoint, reason });
                     }
                 }
                 Ok(())

@@ -104,6 +104,13 @@ pub enum LinkError {
         /// The broker's code and words.
         reason: CloseReason,
     },
+    /// The broker delivered more than the prefetch counts can explain.
+    Flooded {
+        /// Where the connection went.
+        endpoint: Endpoint,
+        /// How many deliveries may be in hand.
+        limit: usize,
+    },
     /// The socket failed under the AMQP connection.
     Socket {
         /// Where the connection went.
@@ -152,6 +159,11 @@ impl fmt::Display for LinkError {
                 f,
                 "{endpoint} closed a channel on which nothing was published: {reason}; is it RabbitMQ, with publisher \
                  confirms?"
+            ),
+            Self::Flooded { endpoint, limit } => write!(
+                f,
+                "{endpoint} delivered more than {limit} messages before any was settled, twice the prefetch counts: does \
+                 something between here and the broker repeat them?"
             ),
             Self::Socket { endpoint, text } => write!(f, "the connection to {endpoint} failed: {text}"),
         }

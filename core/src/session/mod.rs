@@ -110,6 +110,7 @@ impl Session {
     pub fn new(config: SessionConfig, seed: u128) -> Result<Self, ConfigError> {
         let plans = config.plans()?;
         let publisher = Publisher::new(&config, &plans);
+        let deliveries = Deliveries::new(&plans);
         let (high, low) = halves(seed);
         Ok(Self {
             config,
@@ -122,7 +123,7 @@ impl Session {
             inspector: Inspector::default(),
             subscriptions: BTreeMap::new(),
             next_subscription: 0,
-            deliveries: Deliveries::default(),
+            deliveries,
             outbox: Outbox::default(),
             lifecycle: Lifecycle::New,
         })

@@ -172,6 +172,11 @@ impl Subscription {
         }
     }
 
+    /// How many deliveries wait for the end of the consumer to be handed back.
+    pub(super) fn unstarted(&self) -> usize {
+        self.unstarted.len()
+    }
+
     /// A delivery that will not be started: it goes back when the consumer is gone.
     pub(super) fn hand_back_unstarted(
         &mut self,
