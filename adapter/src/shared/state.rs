@@ -107,7 +107,12 @@ impl State {
             SessionEvent::Settled(settled) => {
                 let note = is_remarkable(&settled).then(|| SessionEvent::Settled(settled.clone()));
                 if let Some(worker) = self.workers.get_mut(&settled.subscription) {
+                    let delivery = settled.delivery;
+                    let withdrawn = settled.settlement == Settlement::Stale && worker.withdraw(delivery);
                     worker.settled(settled, wakes);
+                    if withdrawn {
+                        self.hand_back(now, delivery);
+                    }
                 }
                 return note;
             }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use leveret_core::session::{JobDelivery, Left, Settled, SubscriptionError};
+use leveret_core::settle::DeliveryId;
 
 use super::report::WorkerReport;
 use crate::waiters::Wakes;
@@ -16,8 +17,8 @@ pub(super) const OBSERVER_BACKLOG: usize = 4096;
 
 /// What is behind the lock of one worker.
 ///
-/// There are never more jobs in `ready` than the queue's prefetch count, because the broker delivers no more than
-/// that before some are settled.
+/// There are never more jobs in `ready` than the session has in hand, since those whose connection has ended are
+/// taken out.
 pub(crate) struct Dispatch {
     ready: VecDeque<JobDelivery>,
     /// Slots that wait for a job.
@@ -87,6 +88,14 @@ impl Dispatch {
         self.stopping = true;
         wakes.extend(std::mem::take(&mut self.idle).into_values());
         std::mem::take(&mut self.ready)
+    }
+
+    /// Takes out a job that has not started and cannot be settled any more: it will be delivered again. `false` when it
+    /// has started.
+    pub(crate) fn withdraw(&mut self, delivery: DeliveryId) -> bool {
+        // They are in the order in which they were delivered, and so are their ids.
+        let found = self.ready.binary_search_by_key(&delivery, |job| job.delivery);
+        found.is_ok_and(|index| self.ready.remove(index).is_some())
     }
 
     /// Counts what became of a delivery, and keeps it for the observer.
