@@ -33,7 +33,7 @@ impl Session {
             self.open_subscriptions(now);
             if let Some((publisher, inspector, mut context)) = self.publishing(now) {
                 publisher.pump(&mut context);
-                expect_room(LinkId::Publish, inspector.pump(context.connection));
+                expect_room(LinkId::Publish, inspector.pump(context.connection, context.outbox));
             }
             for end in self.publisher.take_ended() {
                 moved = true;

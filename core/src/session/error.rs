@@ -393,8 +393,10 @@ impl std::error::Error for SubscriptionError {}
 pub enum RequestError {
     /// The broker refused it.
     Refused(Refusal),
-    /// The publishing link ended before the answer.
+    /// The publishing link is down, or ended before the answer.
     Disconnected,
+    /// The publishing link has no channel left to ask on.
+    NoChannel(CommandError),
     /// Too many questions wait for an answer already.
     TooMany {
         /// How many may wait.
@@ -408,7 +410,10 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
-            Self::Disconnected => f.write_str("the connection ended before the broker answered: ask again"),
+            Self::Disconnected => {
+                f.write_str("the connection is down or ended before the broker answered: ask again")
+            }
+            Self::NoChannel(error) => error.fmt(f),
             Self::TooMany { limit } => {
                 write!(f, "{limit} questions wait for the broker already: wait for their answers first")
             }

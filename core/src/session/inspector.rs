@@ -52,12 +52,23 @@ impl Inspector {
         self.closing == Some(channel) || self.asked.as_ref().is_some_and(|(asked, _)| *asked == channel)
     }
 
-    pub(super) fn pump(&mut self, connection: &mut Connection) -> Result<(), CommandError> {
-        if self.asked.is_some() || self.closing.is_some() {
+    pub(super) fn pump(
+        &mut self,
+        connection: &mut Connection,
+        outbox: &mut Outbox,
+    ) -> Result<(), CommandError> {
+        if self.asked.is_some() || self.closing.is_some() || self.waiting.is_empty() {
             return Ok(());
         }
+        let channel = match connection.open_channel() {
+            Ok(channel) => channel,
+            Err(error) => {
+                // None of ours is open, so none will become free.
+                self.refuse_waiting(&RequestError::NoChannel(error), outbox);
+                return Ok(());
+            }
+        };
         let Some(request) = self.waiting.pop_front() else { return Ok(()) };
-        let channel = connection.open_channel()?;
         let sent = match request.kind {
             Kind::Inspect => {
                 connection.declare_queue(channel, &QueueDeclaration::passive(request.queue.clone()))
@@ -102,12 +113,17 @@ impl Inspector {
 
     pub(super) fn link_down(&mut self, outbox: &mut Outbox) {
         self.channel_closed(None, outbox);
+        self.refuse_waiting(&RequestError::Disconnected, outbox);
     }
 
     pub(super) fn abandon(&mut self, outbox: &mut Outbox) {
         self.answered(Err(RequestError::Closed), outbox);
+        self.refuse_waiting(&RequestError::Closed, outbox);
+    }
+
+    fn refuse_waiting(&mut self, error: &RequestError, outbox: &mut Outbox) {
         for request in std::mem::take(&mut self.waiting) {
-            request.answer(Err(RequestError::Closed), outbox);
+            request.answer(Err(error.clone()), outbox);
         }
     }
 
