@@ -12,7 +12,8 @@ use crate::topology::{Queue, QueuePlan};
 /// # Memory
 ///
 /// What waits for the broker is bounded by `max_waiting` messages and `max_waiting_bytes` of bodies, counted until
-/// the broker's verdict. What was delivered is bounded by the sum of the prefetch counts. What a link has encoded
+/// the broker's verdict. What was delivered is bounded by twice the sum of the prefetch counts, and is half of that
+/// unless the broker cancels consumers: a link that brings more is cut. What a link has encoded
 /// and not written is bounded by [`ConnectionConfig::max_unsent_bytes`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -25,7 +26,8 @@ pub struct SessionConfig {
     pub queues: Vec<Queue>,
     /// How to go on after a link was cut.
     pub reconnect: Reconnect,
-    /// Bound on one attempt to connect, from the request for a socket to `connection.open-ok`. Default 10 s.
+    /// Bound on one attempt to connect, from the request for a socket to `connection.open-ok`; before the session has
+    /// started, to the broker's answer for the last queue. Default 10 s.
     pub connect_timeout: Duration,
     /// Publishes in flight on one channel. Default 1,000; zero counts as one.
     pub max_in_flight: usize,

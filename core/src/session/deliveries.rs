@@ -9,12 +9,14 @@ use crate::connection::{ChannelId, Content};
 use crate::envelope::Envelope;
 use crate::settle::{DeliveryId, SettleLedger, SuccessorKind};
 use crate::time::Instant;
+use crate::topology::QueuePlan;
 
-/// Bounded by the sum of the prefetch counts.
-#[derive(Debug, Default)]
+/// Bounded, whatever the broker does.
+#[derive(Debug)]
 pub(super) struct Deliveries {
     pub(super) ledger: SettleLedger,
     in_hand: BTreeMap<DeliveryId, InHand>,
+    limit: usize,
     /// Those that rest before they are handed back, in the order in which they are due: every rest is as long.
     resting: VecDeque<Resting>,
 }
@@ -52,6 +54,26 @@ impl InHand {
 }
 
 impl Deliveries {
+    /// Room for as many as the prefetch counts allow, twice: a consumer that takes the place of a cancelled one has
+    /// its whole count, while deliveries to the first are still in hand.
+    pub(super) fn new(plans: &[QueuePlan]) -> Self {
+        let prefetches: usize = plans.iter().map(|plan| usize::from(plan.prefetch().get())).sum();
+        Self {
+            ledger: SettleLedger::new(),
+            in_hand: BTreeMap::new(),
+            limit: prefetches.saturating_mul(2),
+            resting: VecDeque::new(),
+        }
+    }
+
+    pub(super) const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.in_hand.len()
+    }
+
     pub(super) fn accept(&mut self, delivery: InHand) -> DeliveryId {
         let id = self.ledger.accept();
         self.in_hand.insert(id, delivery);

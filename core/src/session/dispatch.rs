@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::config::Endpoint;
 use super::error::{ConnectError, LinkError, SubscriptionError};
 use super::event::{Left, QueueCounts, SessionEvent};
 use super::ids::{LinkId, SubscriptionId};
 use super::inspector::Inspector;
 use super::link::Down;
-use super::publisher::{Context, Publisher};
+use super::publisher::{ChannelLost, Context, Publisher};
 use super::subscription::{Lost, Subscription};
 use crate::connection::{ChannelClosed, ChannelId, CloseReason, CommandError, Connection, Event};
 use crate::time::Instant;
@@ -24,6 +25,10 @@ impl Session {
                     moved = true;
                     self.on_event(now, link, event);
                 }
+            }
+            if self.publish.is_opening() && self.publisher.is_restored() {
+                self.publish.established(now);
+                self.started();
             }
             self.open_subscriptions(now);
             if let Some((publisher, inspector, mut context)) = self.publishing(now) {
@@ -68,6 +73,13 @@ impl Session {
         }
     }
 
+    /// A link is up and cannot do what it is for.
+    pub(super) fn unusable(&mut self, now: Instant, link: LinkId, error: impl FnOnce(Endpoint) -> LinkError) {
+        let (link_state, config, rng, outbox) = self.link_parts(link);
+        let down = link_state.unusable(now, error, config, rng, outbox);
+        self.link_down(now, link, down);
+    }
+
     /// What publishing works with, while its link is up.
     fn publishing(&mut self, now: Instant) -> Option<(&mut Publisher, &mut Inspector, Context<'_>)> {
         let context = Context {
@@ -105,22 +117,19 @@ impl Session {
         self.outbox.push(SessionEvent::Connected { link });
         match link {
             LinkId::Publish => {
-                self.publish.opened(now);
+                self.publish.opened();
                 let Some(connection) = self.publish.up() else { return };
                 match self.publisher.link_up(connection, &self.plans) {
-                    Ok(()) if self.publisher.is_restored() => self.started(),
                     // It has ended since, and says why in its next event.
                     Ok(()) | Err(CommandError::NotOpen) => {}
                     Err(error) => {
-                        let (link_state, config, rng, outbox) = self.link_parts(link);
-                        let down = link_state.unusable(now, error, config, rng, outbox);
-                        self.link_down(now, link, down);
+                        self.unusable(now, link, |endpoint| LinkError::Unusable { endpoint, error })
                     }
                 }
             }
             LinkId::Consume => {
-                self.consume.opened(now);
-                self.consume.proven();
+                self.consume.opened();
+                self.consume.established(now);
             }
         }
     }
@@ -141,9 +150,6 @@ impl Session {
             }
             Event::QueueDeclared { channel, .. } => {
                 publisher.queue_declared(channel, &mut context);
-                if publisher.is_restored() {
-                    self.started();
-                }
                 Ok(())
             }
             Event::Verdict { channel, sequence, verdict } => {
@@ -152,11 +158,15 @@ impl Session {
             }
             Event::ChannelClosed { channel, cause: ChannelClosed::Peer(reason) } => {
                 match publisher.channel_lost(channel, &reason, &mut context)? {
-                    Some(refusal) if self.lifecycle.is_starting() => {
+                    ChannelLost::Reopened => {}
+                    ChannelLost::Refused(refusal) if self.lifecycle.is_starting() => {
                         self.fail_start(now, ConnectError::Refused(refusal));
                     }
-                    Some(refusal) => self.outbox.push(SessionEvent::QueueRefused(refusal)),
-                    None => {}
+                    ChannelLost::Refused(refusal) => self.outbox.push(SessionEvent::QueueRefused(refusal)),
+                    ChannelLost::ForNothing => {
+                        let link = LinkId::Publish;
+                        self.unusable(now, link, |endpoint| LinkError::ChannelClosed { endpoint, reason });
+                    }
                 }
                 Ok(())
             }

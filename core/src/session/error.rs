@@ -76,6 +76,13 @@ pub enum LinkError {
         /// The bound.
         after: Duration,
     },
+    /// The AMQP connection is up, and a queue was neither declared nor refused within the bound on an attempt.
+    Unanswered {
+        /// Where the connection went.
+        endpoint: Endpoint,
+        /// The bound.
+        after: Duration,
+    },
     /// The AMQP connection was refused or has ended.
     Connection {
         /// Where the connection went.
@@ -89,6 +96,20 @@ pub enum LinkError {
         endpoint: Endpoint,
         /// What could not be done.
         error: CommandError,
+    },
+    /// The broker closed a channel over nothing that was sent on it.
+    ChannelClosed {
+        /// Where the connection went.
+        endpoint: Endpoint,
+        /// The broker's code and words.
+        reason: CloseReason,
+    },
+    /// The broker delivered more than the prefetch counts can explain.
+    Flooded {
+        /// Where the connection went.
+        endpoint: Endpoint,
+        /// How many deliveries may be in hand.
+        limit: usize,
     },
     /// The socket failed under the AMQP connection.
     Socket {
@@ -125,10 +146,25 @@ impl fmt::Display for LinkError {
                 "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, or the \
                  broker is overloaded"
             ),
+            Self::Unanswered { endpoint, after } => write!(
+                f,
+                "{endpoint} did not answer for every queue within {after:?} of connecting: the broker is overloaded, \
+                 or a node that holds one of the queues does not answer"
+            ),
             Self::Connection { endpoint, error } => write!(f, "{endpoint}: {error}"),
             Self::Unusable { endpoint, error } => {
                 write!(f, "{endpoint}: {error}; each queue needs a channel")
             }
+            Self::ChannelClosed { endpoint, reason } => write!(
+                f,
+                "{endpoint} closed a channel on which nothing was published: {reason}; is it RabbitMQ, with publisher \
+                 confirms?"
+            ),
+            Self::Flooded { endpoint, limit } => write!(
+                f,
+                "{endpoint} delivered more than {limit} messages before any was settled, twice the prefetch counts: does \
+                 something between here and the broker repeat them?"
+            ),
             Self::Socket { endpoint, text } => write!(f, "the connection to {endpoint} failed: {text}"),
         }
     }

@@ -51,7 +51,6 @@ impl Session {
     pub(super) fn started(&mut self) {
         if self.lifecycle.is_starting() {
             self.lifecycle = Lifecycle::Running;
-            self.publish.proven();
             self.outbox.push(SessionEvent::Ready);
             if !self.plans.is_empty() {
                 tracing::info!(

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            start                connected            connection.open-ok
-//!   Idle ────────────▶ Connecting ─────────▶ Logging in ─────────────────▶ Up
+//!   Idle ────────────▶ Connecting ─────────▶ Logging in ─────────────────▶ Up ──▶ established
 //!     ▲                 │  ▲                  │                             │
 //!     │ first connect   │  │ pause over       │ refused, cut, too slow      │ cut
 //!     └─────────────────┤  │                  │                             │
@@ -10,8 +10,9 @@
 //!                      Paused ◀────────────────────────────────────────────┘
 //! ```
 //!
-//! A link that was never of use fails after one round over the endpoints: it did not come up, or was lost before the
-//! queues were declared. One that was comes back without end, unless the cause is permanent.
+//! A link is established once it can do what it is for: the one that publishes needs its queues. One that never was
+//! fails after one round over the endpoints, each within the bound on an attempt. One that was comes back without
+//! end, unless the cause is permanent.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::error::{ConnectFailure, Disconnect, LinkError};
 use super::event::{LinkEnd, SessionEvent};
 use super::ids::{Attempt, LinkId};
 use super::outbox::Outbox;
-use crate::connection::{CommandError, Connection, ConnectionError, Event, ReadOutcome, SendBuf};
+use crate::connection::{Connection, ConnectionError, Event, ReadOutcome, SendBuf};
 use crate::rng::Rng;
 use crate::text::ShortString;
 use crate::time::Instant;
@@ -49,10 +50,9 @@ pub(super) struct Link {
     tried: usize,
     /// Rounds over all endpoints that failed one after another.
     failed_rounds: u32,
-    /// Whether it was ever of use.
-    was_up: bool,
-    /// Since when the present connection is up.
-    up_since: Option<Instant>,
+    was_established: bool,
+    /// Since when the present connection is established.
+    established_since: Option<Instant>,
     closing: bool,
     /// A connection that has ended and may still have an answer to write, such as `close-ok`.
     leaving: Option<Box<Connection>>,
@@ -61,10 +61,21 @@ pub(super) struct Link {
 #[derive(Debug)]
 enum State {
     Idle,
-    Connecting { deadline: Instant },
-    LoggingIn { connection: Box<Connection>, deadline: Instant },
-    Up { connection: Box<Connection> },
-    Paused { until: Instant },
+    Connecting {
+        deadline: Instant,
+    },
+    LoggingIn {
+        connection: Box<Connection>,
+        deadline: Instant,
+    },
+    /// The bound on the attempt goes on where the link was never established.
+    Up {
+        connection: Box<Connection>,
+        deadline: Option<Instant>,
+    },
+    Paused {
+        until: Instant,
+    },
     Ended(LinkEnd),
 }
 
@@ -77,8 +88,8 @@ impl Link {
             endpoint: 0,
             tried: 0,
             failed_rounds: 0,
-            was_up: false,
-            up_since: None,
+            was_established: false,
+            established_since: None,
             closing: false,
             leaving: None,
         }
@@ -100,13 +111,9 @@ impl Link {
     /// The AMQP connection, once it may be used.
     pub(super) fn up(&mut self) -> Option<&mut Connection> {
         match &mut self.state {
-            State::Up { connection } => Some(connection),
+            State::Up { connection, .. } => Some(connection),
             _ => None,
         }
-    }
-
-    pub(super) const fn is_up(&self) -> bool {
-        matches!(self.state, State::Up { .. })
     }
 
     /// How it ended, once it has.
@@ -190,7 +197,12 @@ impl Link {
                     LinkError::TimedOut { endpoint: self.endpoint(config), after: config.connect_timeout };
                 Some(self.lost(now, error, config, rng, outbox))
             }
-            State::LoggingIn { connection, .. } | State::Up { connection } => {
+            State::Up { deadline: Some(deadline), .. } if *deadline <= now => {
+                let after = config.connect_timeout;
+                let error = |endpoint| LinkError::Unanswered { endpoint, after };
+                Some(self.unusable(now, error, config, rng, outbox))
+            }
+            State::LoggingIn { connection, .. } | State::Up { connection, .. } => {
                 connection.handle_timeout(now);
                 None
             }
@@ -205,14 +217,16 @@ impl Link {
             State::LoggingIn { connection, deadline } => {
                 Some(connection.poll_timeout().map_or(*deadline, |at| at.min(*deadline)))
             }
-            State::Up { connection } => connection.poll_timeout(),
+            State::Up { connection, deadline } => {
+                connection.poll_timeout().into_iter().chain(*deadline).min()
+            }
             State::Idle | State::Ended(_) => None,
         }
     }
 
     pub(super) fn transmit(&mut self, now: Instant, out: &mut SendBuf) -> usize {
         match &mut self.state {
-            State::LoggingIn { connection, .. } | State::Up { connection } => {
+            State::LoggingIn { connection, .. } | State::Up { connection, .. } => {
                 connection.poll_transmit(now, out)
             }
             _ => self.leaving.as_mut().map_or(0, |connection| connection.poll_transmit(now, out)),
@@ -221,14 +235,14 @@ impl Link {
 
     fn connection(&mut self) -> Option<&mut Connection> {
         match &mut self.state {
-            State::LoggingIn { connection, .. } | State::Up { connection } => Some(connection),
+            State::LoggingIn { connection, .. } | State::Up { connection, .. } => Some(connection),
             _ => None,
         }
     }
 
     pub(super) fn wants_read(&self) -> bool {
         match &self.state {
-            State::LoggingIn { connection, .. } | State::Up { connection } => connection.wants_read(),
+            State::LoggingIn { connection, .. } | State::Up { connection, .. } => connection.wants_read(),
             _ => false,
         }
     }
@@ -238,18 +252,28 @@ impl Link {
     }
 
     /// `connection.open-ok` has come.
-    pub(super) fn opened(&mut self, now: Instant) {
+    pub(super) fn opened(&mut self) {
         self.state = match std::mem::replace(&mut self.state, State::Idle) {
-            State::LoggingIn { connection, .. } => State::Up { connection },
+            State::LoggingIn { connection, deadline } => {
+                State::Up { connection, deadline: Some(deadline).filter(|_| !self.was_established) }
+            }
             other => other,
         };
-        self.up_since = Some(now);
     }
 
-    /// The connection is of use to the session: from now on the link comes back when it is lost.
-    pub(super) const fn proven(&mut self) {
-        self.was_up = true;
-        self.tried = 0;
+    /// Whether it is up and not established yet.
+    pub(super) const fn is_opening(&self) -> bool {
+        matches!(self.state, State::Up { .. }) && self.established_since.is_none()
+    }
+
+    /// It can do what it is for.
+    pub(super) fn established(&mut self, now: Instant) {
+        if let State::Up { deadline, .. } = &mut self.state {
+            *deadline = None;
+            self.established_since = Some(now);
+            self.was_established = true;
+            self.tried = 0;
+        }
     }
 
     /// The AMQP connection has ended; the socket goes with it.
@@ -280,13 +304,13 @@ impl Link {
     pub(super) fn unusable(
         &mut self,
         now: Instant,
-        error: CommandError,
+        error: impl FnOnce(Endpoint) -> LinkError,
         config: &SessionConfig,
         rng: &mut Rng,
         outbox: &mut Outbox,
     ) -> Down {
         outbox.push(SessionEvent::Drop { link: self.id, attempt: self.attempt, flush: false });
-        let error = LinkError::Unusable { endpoint: self.endpoint(config), error };
+        let error = error(self.endpoint(config));
         self.lost(now, error, config, rng, outbox)
     }
 
@@ -297,13 +321,14 @@ impl Link {
         }
         self.closing = true;
         match &mut self.state {
-            State::Up { connection } => connection.close(now, 200, "client shut down"),
+            State::Up { connection, .. } => connection.close(now, 200, "client shut down"),
             State::Connecting { .. } | State::LoggingIn { .. } => {
                 outbox.push(SessionEvent::Drop { link: self.id, attempt: self.attempt, flush: false });
                 self.state = State::Ended(LinkEnd::Cut);
             }
             State::Idle => {
-                self.state = State::Ended(if self.was_up { LinkEnd::Cut } else { LinkEnd::NeverOpened });
+                self.state =
+                    State::Ended(if self.was_established { LinkEnd::Cut } else { LinkEnd::NeverOpened });
             }
             State::Paused { .. } => self.state = State::Ended(LinkEnd::Cut),
             State::Ended(_) => {}
@@ -312,7 +337,7 @@ impl Link {
 
     fn take_connection(&mut self) -> Option<Box<Connection>> {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::LoggingIn { connection, .. } | State::Up { connection } => Some(connection),
+            State::LoggingIn { connection, .. } | State::Up { connection, .. } => Some(connection),
             _ => None,
         }
     }
@@ -329,25 +354,25 @@ impl Link {
             self.state = State::Ended(LinkEnd::Cut);
             return Down::Ended;
         }
-        let up_since = self.up_since.take();
-        let up_for = up_since.map(|since| now.saturating_duration_since(since));
+        let since = self.established_since.take();
+        let up_for = since.map(|since| now.saturating_duration_since(since));
         if up_for.is_some_and(|time| time >= config.reconnect.stable_after) {
             self.failed_rounds = 0;
         }
         self.tried += 1;
         self.endpoint = (self.endpoint + 1) % config.endpoints.len();
-        if self.was_up {
+        if self.was_established {
             outbox.push(SessionEvent::Disconnected { link: self.id, cause: error.clone() });
         }
         if error.is_permanent() {
             self.state = State::Idle;
             return Down::Stays(error);
         }
-        if (up_since.is_none() || !self.was_up) && self.tried < config.endpoints.len() {
+        if since.is_none() && self.tried < config.endpoints.len() {
             self.try_endpoint(now, config, outbox);
             return Down::ComesBack;
         }
-        if !self.was_up {
+        if !self.was_established {
             self.state = State::Idle;
             return Down::Stays(error);
         }

@@ -110,6 +110,7 @@ impl Session {
     pub fn new(config: SessionConfig, seed: u128) -> Result<Self, ConfigError> {
         let plans = config.plans()?;
         let publisher = Publisher::new(&config, &plans);
+        let deliveries = Deliveries::new(&plans);
         let (high, low) = halves(seed);
         Ok(Self {
             config,
@@ -122,7 +123,7 @@ impl Session {
             inspector: Inspector::default(),
             subscriptions: BTreeMap::new(),
             next_subscription: 0,
-            deliveries: Deliveries::default(),
+            deliveries,
             outbox: Outbox::default(),
             lifecycle: Lifecycle::New,
         })
@@ -338,12 +339,7 @@ impl Session {
     ///
     /// [`RequestError`] if the question cannot be put.
     pub fn inspect(&mut self, now: Instant, queue: &ShortString) -> Result<RequestId, RequestError> {
-        if !self.lifecycle.accepts_work() {
-            return Err(RequestError::Closed);
-        }
-        if !self.publish.is_up() {
-            return Err(RequestError::Disconnected);
-        }
+        self.may_ask()?;
         let request = self.inspector.inspect(queue)?;
         self.advance(now);
         Ok(request)
@@ -355,12 +351,7 @@ impl Session {
     ///
     /// [`RequestError`] if the question cannot be put.
     pub fn delete_queue(&mut self, now: Instant, queue: &ShortString) -> Result<RequestId, RequestError> {
-        if !self.lifecycle.accepts_work() {
-            return Err(RequestError::Closed);
-        }
-        if !self.publish.is_up() {
-            return Err(RequestError::Disconnected);
-        }
+        self.may_ask()?;
         let request = self.inspector.delete(queue)?;
         self.advance(now);
         Ok(request)
@@ -375,6 +366,15 @@ impl Session {
     pub fn shutdown(&mut self, now: Instant, grace: Duration) {
         self.begin_shutdown(now, now + grace);
         self.advance(now);
+    }
+
+    /// A question waits for the broker and for nothing else: while there is no link there is no end to that.
+    fn may_ask(&mut self) -> Result<(), RequestError> {
+        match self.publish.up() {
+            _ if !self.lifecycle.accepts_work() => Err(RequestError::Closed),
+            None => Err(RequestError::Disconnected),
+            Some(_) => Ok(()),
+        }
     }
 
     fn plan_of(&self, queue: &QueueName) -> Option<usize> {

@@ -57,6 +57,17 @@ pub(super) struct SuccessorEnd {
     pub(super) result: Result<ShortString, EnqueueError>,
 }
 
+/// What the end of one of our channels means.
+#[derive(Debug)]
+pub(super) enum ChannelLost {
+    /// It was opened again.
+    Reopened,
+    /// It was closed over a queue, to which nothing can be published.
+    Refused(Refusal),
+    /// It was closed over nothing that we sent, so that a new one would be closed as well, and the next.
+    ForNothing,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Direct,
@@ -232,7 +243,7 @@ impl Publisher {
         }
     }
 
-    /// The broker closed one of our channels. Opens it again; answers what that closing refused.
+    /// The broker closed one of our channels. Opens it again, where that makes sense.
     ///
     /// What was in flight is seen to first: the connection may have ended with the channel, and then nothing can be
     /// opened.
@@ -241,15 +252,18 @@ impl Publisher {
         channel: ChannelId,
         reason: &CloseReason,
         context: &mut Context<'_>,
-    ) -> Result<Option<Refusal>, CommandError> {
-        let Some(owner) = self.channels.remove(&channel) else { return Ok(None) };
+    ) -> Result<ChannelLost, CommandError> {
+        let Some(owner) = self.channels.remove(&channel) else { return Ok(ChannelLost::Reopened) };
         let unknown = EnqueueError::Unknown(reason.clone());
         let Owner::Queue(queue) = owner else {
             let unanswered: Vec<_> = self.direct.closed().collect();
+            if unanswered.is_empty() {
+                return Ok(ChannelLost::ForNothing);
+            }
             self.fail_sent(unanswered, &unknown, context);
             let channel = self.direct.open(context.connection)?;
             self.channels.insert(channel, owner);
-            return Ok(None);
+            return Ok(ChannelLost::Reopened);
         };
         let plan = &context.plans[queue];
         let lost = self.queues[queue].lost(reason.clone(), plan);
@@ -259,7 +273,10 @@ impl Publisher {
             for id in unanswered.into_iter().chain(self.take_waiting(queue)) {
                 self.give_up(id, error.clone(), context);
             }
-            return Ok(Some(refusal));
+            return Ok(ChannelLost::Refused(refusal));
+        }
+        if matches!(lost, Lost::Publish) && unanswered.is_empty() {
+            return Ok(ChannelLost::ForNothing);
         }
         match lost {
             Lost::Hold(ttl, refusal) => {
@@ -277,7 +294,7 @@ impl Publisher {
         }
         let channel = self.queues[queue].open(context.connection, plan)?;
         self.channels.insert(channel, owner);
-        Ok(None)
+        Ok(ChannelLost::Reopened)
     }
 
     /// Gives up what has waited too long to be written.

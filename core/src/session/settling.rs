@@ -2,9 +2,9 @@
 
 use super::Session;
 use super::deliveries::InHand;
-use super::error::EnqueueError;
+use super::error::{EnqueueError, LinkError};
 use super::event::{JobDelivery, SessionEvent, Settled, Settlement};
-use super::ids::SubscriptionId;
+use super::ids::{LinkId, SubscriptionId};
 use super::publisher::SuccessorEnd;
 use crate::connection::{CommandError, Delivery};
 use crate::envelope::{Envelope, Limits};
@@ -22,6 +22,11 @@ impl Session {
         else {
             return;
         };
+        let limit = self.deliveries.limit();
+        if self.deliveries.len() + subscription.to_hand_back() >= limit {
+            self.unusable(now, LinkId::Consume, |endpoint| LinkError::Flooded { endpoint, limit });
+            return;
+        }
         if subscription.is_stopping() {
             if let Some(connection) = self.consume.up() {
                 note(subscription.hand_back(connection, tag));

@@ -24,6 +24,8 @@ use crate::topology::QueuePlan;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// No such pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How much longer than its grace a subscription that was asked to stop waits for the broker to close its channel.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Subscription {
@@ -172,6 +174,11 @@ impl Subscription {
         }
     }
 
+    /// How many deliveries wait for the end of the consumer to be handed back.
+    pub(super) fn to_hand_back(&self) -> usize {
+        self.to_hand_back.len()
+    }
+
     /// Gives a delivery back to its queue; where the consumer is being cancelled, once it is gone.
     pub(super) fn hand_back(&mut self, connection: &mut Connection, tag: u64) -> Result<(), CommandError> {
         match (self.state, self.channel) {
@@ -208,6 +215,7 @@ impl Subscription {
         let overdue = by <= now;
         match (self.state, self.channel, connection) {
             (State::Down | State::Paused { .. }, _, _) | (_, None, _) | (_, _, None) => Ok(true),
+            (State::Closing, ..) => Ok(by + CLOSE_WITHIN <= now),
             (State::Draining, Some(channel), Some(connection)) if !busy || overdue => {
                 self.state = State::Closing;
                 connection.close_channel(channel)?;
@@ -227,6 +235,7 @@ impl Subscription {
         match self.state {
             State::Paused { until } => Some(until),
             State::Cancelling | State::Draining => self.stop_by,
+            State::Closing => self.stop_by.map(|by| by + CLOSE_WITHIN),
             _ => None,
         }
     }
