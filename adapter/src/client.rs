@@ -199,12 +199,12 @@ impl ConnectedClient {
 
     /// Ends the client in order, and answers when it has ended.
     ///
-    /// New jobs are refused from now on. Workers start no further job, and what they have not started goes back to
-    /// the broker. Running handlers have `grace` to finish; what they decided is confirmed and acknowledged. Then the
-    /// connections are closed. What is left after the grace the broker delivers again.
+    /// Workers start no further job, and what they have not started goes back to the broker. Running handlers have
+    /// `grace` to finish; what they enqueue until then and what they decided is confirmed and acknowledged. Once none is
+    /// running, new jobs are refused and the connections are closed. What is left after the grace the broker delivers
+    /// again.
     ///
-    /// A second call waits for the same end. Every other handle of this client answers that it is closed from now
-    /// on.
+    /// A second call waits for the same end. Every other handle of this client answers that it is closed from then on.
     ///
     /// # Errors
     ///

@@ -12,6 +12,7 @@ use leveret_core::connection::{Connection, Event, SendBuf, Uri, Verdict};
 use leveret_core::message::{Message, Properties};
 use leveret_core::text::ShortString;
 use leveret_core::time::Instant;
+use leveret_core::topology::QueueDeclaration;
 
 /// Publishes `message` to the broker at `uri` over a connection of its own, and waits for the verdict.
 ///
@@ -25,27 +26,27 @@ pub fn publish(uri: &str, message: &Message) -> io::Result<Verdict> {
     socket.set_read_timeout(Some(Duration::from_secs(10)))?;
     // It lives for one message, so that no timer matters: time may stand still.
     let now = Instant::ORIGIN;
-    let mut publisher = Publisher::new(Connection::new(uri.connection_config(), now));
+    let mut stranger = Stranger::new(Connection::new(uri.connection_config(), now));
     let (mut out, mut input) = (SendBuf::default(), BytesMut::new());
     loop {
-        publisher.connection.poll_transmit(now, &mut out);
+        stranger.connection.poll_transmit(now, &mut out);
         while out.has_remaining() {
             let written = socket.write(out.chunk())?;
             out.advance(written);
         }
-        if let Some(verdict) = publisher.turn(now, message)? {
+        if let Some(verdict) = stranger.turn(now, Errand::Publish(message))? {
             return Ok(verdict);
         }
-        if publisher.has_work {
-            publisher.has_work = false;
+        if stranger.has_work {
+            stranger.has_work = false;
             continue;
         }
         let mut block = [0; 16 * 1024];
         match socket.read(&mut block)? {
-            0 => publisher.connection.handle_eof(now),
+            0 => stranger.connection.handle_eof(now),
             length => {
                 input.extend_from_slice(&block[..length]);
-                let _ = publisher.connection.handle_read(now, &mut input);
+                let _ = stranger.connection.handle_read(now, &mut input);
             }
         }
     }
@@ -75,35 +76,46 @@ pub fn bare(queue: &str, body: impl Into<Bytes>) -> Message {
     }
 }
 
-/// A connection that publishes one message and closes.
+/// What a stranger does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Errand<'a> {
+    Publish(&'a Message),
+    Declare(&'a QueueDeclaration),
+}
+
+/// A connection that runs one errand and closes.
 #[derive(Debug)]
-pub(crate) struct Publisher {
+pub(crate) struct Stranger {
     pub(crate) connection: Connection,
     verdict: Option<Verdict>,
     /// A command was given, so there is something to transmit before the next read.
     has_work: bool,
 }
 
-impl Publisher {
+impl Stranger {
     pub(crate) const fn new(connection: Connection) -> Self {
         Self { connection, verdict: None, has_work: false }
     }
 
     /// Handles what has happened. Gives the verdict once the connection is closed.
-    pub(crate) fn turn(&mut self, now: Instant, message: &Message) -> io::Result<Option<Verdict>> {
+    pub(crate) fn turn(&mut self, now: Instant, errand: Errand<'_>) -> io::Result<Option<Verdict>> {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Opened { .. } => {
                     let channel = self.connection.open_channel().map_err(io::Error::other)?;
                     self.connection.confirm_select(channel).map_err(io::Error::other)?;
-                    self.connection.publish(channel, message).map_err(io::Error::other)?;
+                    match errand {
+                        Errand::Publish(message) => {
+                            self.connection.publish(channel, message).map_err(io::Error::other)?;
+                        }
+                        Errand::Declare(queue) => {
+                            self.connection.declare_queue(channel, queue).map_err(io::Error::other)?;
+                        }
+                    }
                     self.has_work = true;
                 }
-                Event::Verdict { verdict, .. } => {
-                    self.verdict = Some(verdict);
-                    self.connection.close(now, 200, "done");
-                    self.has_work = true;
-                }
+                Event::Verdict { verdict, .. } => self.done(now, verdict),
+                Event::QueueDeclared { .. } => self.done(now, Verdict::Ok),
                 Event::Closed(error) => {
                     return self.verdict.take().map(Some).ok_or_else(|| io::Error::other(error));
                 }
@@ -111,5 +123,11 @@ impl Publisher {
             }
         }
         Ok(None)
+    }
+
+    fn done(&mut self, now: Instant, verdict: Verdict) {
+        self.verdict = Some(verdict);
+        self.connection.close(now, 200, "done");
+        self.has_work = true;
     }
 }

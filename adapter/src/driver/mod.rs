@@ -78,11 +78,13 @@ impl<R: Runtime> Driver<R> {
     }
 
     fn turn(&mut self, now: Instant, cx: &Context<'_>) -> Result<Turn, Stopped> {
-        let Self { shared, links, expired, wakes, outside, .. } = self;
+        let Self { runtime, shared, links, expired, wakes, outside, .. } = self;
+        let wall = runtime.wall();
         let turn = shared.lock(wakes, |state, wakes| {
             wakes.register(&mut state.driver, cx);
             let mut more = false;
             if state.end.is_none() {
+                state.session.handle_wall_clock(now, wall);
                 for link in &mut *links {
                     more |= link.feed(&mut state.session, now);
                 }

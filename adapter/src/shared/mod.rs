@@ -112,10 +112,13 @@ impl Shared {
     ) -> Result<T, Stopped> {
         // A clock may be a system call. That `now` is a little old under the lock is a step back, which a session
         // tolerates.
-        let now = self.services.now();
+        let (now, wall) = (self.services.now(), self.services.wall());
         let (result, driver) = self.with(|state, wakes| match &state.end {
             Some(End::Stopped(stopped)) => (Err(*stopped), None),
-            _ => (Ok(f(state, now, wakes)), state.driver.take()),
+            _ => {
+                state.session.handle_wall_clock(now, wall);
+                (Ok(f(state, now, wakes)), state.driver.take())
+            }
         })?;
         if let Some(driver) = driver {
             driver.wake();

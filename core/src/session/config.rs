@@ -35,8 +35,9 @@ pub struct SessionConfig {
     pub max_waiting: usize,
     /// Bytes of bodies of enqueued jobs without a verdict. Default 64 MiB. One job is always accepted.
     pub max_waiting_bytes: usize,
-    /// How long an enqueued job may wait to be written, while no link is up or the broker blocks publishers.
-    /// Default 60 s.
+    /// How long an enqueued job may be without a verdict: because no link is up, the broker blocks publishers, or it
+    /// does not confirm. Then it is answered with [`EnqueueError::TimedOut`](super::EnqueueError::TimedOut) if it was
+    /// not sent, else with [`EnqueueError::Unconfirmed`](super::EnqueueError::Unconfirmed). Default 60 s.
     pub max_wait: Duration,
     /// How long a delivery rests before it is handed back, when its successor could not be published.
     /// Default 1 s. It keeps a failing target from spinning.

@@ -32,8 +32,9 @@ impl Session {
             }
             self.open_subscriptions(now);
             if let Some((publisher, inspector, mut context)) = self.publishing(now) {
-                publisher.pump(&mut context);
+                let pumped = publisher.pump(&mut context);
                 inspector.pump(context.connection, context.outbox);
+                expect_room(LinkId::Publish, pumped);
             }
             for end in self.publisher.take_ended() {
                 moved = true;
@@ -123,7 +124,7 @@ impl Session {
                     // It has ended since, and says why in its next event.
                     Ok(()) | Err(CommandError::NotOpen) => {}
                     Err(error) => {
-                        self.unusable(now, link, |endpoint| LinkError::Unusable { endpoint, error })
+                        self.unusable(now, link, |endpoint| LinkError::Unusable { endpoint, error });
                     }
                 }
             }

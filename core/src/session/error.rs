@@ -274,8 +274,8 @@ pub enum EnqueueError {
     },
     /// The broker closed the channel before its verdict: the job may or may not be enqueued.
     Unknown(CloseReason),
-    /// The link ended before the broker's verdict, and the session ended or the bound on waiting passed before it was
-    /// back: the job may or may not be enqueued.
+    /// The job was sent and the broker gave no verdict in time, or before the session ended: the job may or may not be
+    /// enqueued.
     Unconfirmed,
 }
 
@@ -326,7 +326,8 @@ impl fmt::Display for EnqueueError {
                 "the broker closed the channel before its verdict ({reason}): the job may or may not be enqueued"
             ),
             Self::Unconfirmed => f.write_str(
-                "the connection ended before the broker's verdict: the job may or may not be enqueued",
+                "the broker gave no verdict in time: the job may or may not be enqueued; enqueue it again if a second run does \
+                 no harm",
             ),
         }
     }

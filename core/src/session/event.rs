@@ -85,7 +85,8 @@ pub enum SessionEvent {
         /// Which link.
         link: LinkId,
     },
-    /// After a reconnect the broker refused a queue that it had accepted before. Its publishes fail; others go on.
+    /// The broker refused a queue that it had accepted before. Its publishes fail, others go on; where the reason is
+    /// that the queue's node is down (404), they wait instead, and the queue is declared again every second.
     QueueRefused(Refusal),
     /// The answer to `inspect`: `None` where there is no such queue.
     Inspected {

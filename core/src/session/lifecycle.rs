@@ -34,6 +34,15 @@ impl Lifecycle {
         matches!(self, Self::Running)
     }
 
+    /// Whether a job may be enqueued: also by handlers that are still running, until the grace is over.
+    pub(super) fn accepts_publishes(&self, now: Instant, in_hand: usize) -> bool {
+        match self {
+            Self::Running => true,
+            Self::Stopping { by } => in_hand > 0 && now < *by,
+            _ => false,
+        }
+    }
+
     pub(super) const fn is_starting(&self) -> bool {
         matches!(self, Self::Starting)
     }

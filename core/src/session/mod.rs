@@ -28,6 +28,8 @@
 //! into a hold queue, on a channel that belongs to its work queue. A retry, deferral or dead letter is *publish the
 //! successor, see its confirm, then acknowledge the original*.
 
+mod admission;
+mod clocks;
 mod config;
 mod deliveries;
 mod dispatch;
@@ -46,6 +48,7 @@ mod queue_outlet;
 mod refusal;
 mod settling;
 mod subscription;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,6 +69,7 @@ pub use self::refusal::Refusal;
 pub use crate::connection::{ReadOutcome, SendBuf, Uri};
 pub use crate::settle::{DeliveryId, Outcome, SettleError};
 
+use self::clocks::Clocks;
 use self::deliveries::Deliveries;
 use self::inspector::Inspector;
 use self::lifecycle::Lifecycle;
@@ -97,6 +101,7 @@ pub struct Session {
     deliveries: Deliveries,
     outbox: Outbox,
     lifecycle: Lifecycle,
+    clocks: Clocks,
 }
 
 impl Session {
@@ -126,6 +131,7 @@ impl Session {
             deliveries,
             outbox: Outbox::default(),
             lifecycle: Lifecycle::New,
+            clocks: Clocks::default(),
         })
     }
 
@@ -213,6 +219,19 @@ impl Session {
         self.advance(now);
     }
 
+    /// Tells what a wall clock shows at `now`. A driver calls it before its other input; once for several is enough.
+    ///
+    /// A monotonic clock may stand still while the machine sleeps, and the leases of hold queues do not. Where the
+    /// two clocks disagree about the time since the last call, by a quarter of a second or more, the leases count as
+    /// over: hold queues are declared anew, and delayed jobs without a confirm are published again. Nothing else is
+    /// made of wall-clock time.
+    pub fn handle_wall_clock(&mut self, now: Instant, wall: UnixMillis) {
+        if self.clocks.disagree(now, wall) {
+            tracing::info!(target: "leveret", "the clocks disagree, as after a sleep: hold queues are declared anew");
+            self.publisher.void_leases();
+        }
+    }
+
     // Output for the driver.
 
     /// Appends to `out` what is to be written on the socket of `link`, until `out` is full. Returns the number of
@@ -246,6 +265,9 @@ impl Session {
 
     /// Accepts a job for `queue`. The verdict is [`SessionEvent::Enqueued`], after the broker's confirm.
     ///
+    /// While the session shuts down, jobs are accepted for as long as deliveries are in hand and the grace lasts: the
+    /// handlers that are running may have some to enqueue.
+    ///
     /// `wall` is written into the job for people to read; nothing is computed from it.
     ///
     /// # Errors
@@ -258,7 +280,7 @@ impl Session {
         queue: &QueueName,
         job: NewJob,
     ) -> Result<Accepted, EnqueueError> {
-        if !self.lifecycle.accepts_work() {
+        if !self.lifecycle.accepts_publishes(now, self.deliveries.len()) {
             return Err(EnqueueError::Closed);
         }
         let Some(index) = self.plan_of(queue) else {
@@ -328,7 +350,7 @@ impl Session {
         delivery: DeliveryId,
         outcome: &Outcome,
     ) -> Result<(), SettleError> {
-        self.settle_job(now, delivery, outcome)?;
+        self.settle_job(delivery, outcome)?;
         self.advance(now);
         Ok(())
     }
@@ -357,7 +379,7 @@ impl Session {
         Ok(request)
     }
 
-    /// Ends the session in order: nothing new is accepted, every subscription ends as by
+    /// Ends the session in order: no new work is accepted but what running handlers enqueue, every subscription ends as by
     /// [`unsubscribe`](Self::unsubscribe), what was accepted is confirmed, then the links are closed. Answered by
     /// [`SessionEvent::Closed`], at the latest when `grace` and after it the close timeout of the connections have
     /// passed.

@@ -1,10 +1,9 @@
 //! One message on its way, from the command to the verdict.
 
-use super::outlet::Room;
+use super::waiting::Room;
 use crate::delay::HoldTtl;
 use crate::message::Message;
 use crate::settle::DeliveryId;
-use crate::time::Instant;
 
 /// Who waits for the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +24,6 @@ pub(super) struct Publish {
     pub(super) was_sent: bool,
     /// The queue was declared anew for it after it was returned or nacked.
     pub(super) second_try: bool,
-    /// When it is given up if it was not written.
-    pub(super) deadline: Instant,
 }
 
 impl Publish {

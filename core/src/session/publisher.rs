@@ -2,12 +2,12 @@
 //!
 //! Jobs without a delay, dead letters and retries without a delay leave on one shared channel: the default
 //! exchange returns what it cannot route and never closes the channel for it. Delayed ones leave on the channel
-//! of their queue. After a cut everything without a verdict is sent again, in order, once the queues are declared
-//! again.
+//! of their queue. Queues take turns, and one that the broker does not answer for keeps no other waiting. After a
+//! cut everything without a verdict is sent again, the oldest first, once its queue is declared again.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use super::admission::Admission;
 use super::config::SessionConfig;
 use super::error::EnqueueError;
 use super::event::SessionEvent;
@@ -17,6 +17,7 @@ use super::outlet::{InFlight, Outlet};
 use super::publish::{Origin, Publish};
 use super::queue_outlet::{Lost, QueueOutlet};
 use super::refusal::Refusal;
+use super::waiting::Room;
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection, PublishError, Verdict};
 use crate::delay::{Confirmed, HoldTtl};
 use crate::message::Message;
@@ -29,13 +30,14 @@ use crate::topology::QueuePlan;
 pub(super) struct Publisher {
     next: u64,
     publishes: BTreeMap<PublishId, Publish>,
-    direct: Outlet,
+    /// The channel that all queues share.
+    shared: Outlet,
     queues: Vec<QueueOutlet>,
+    /// Whose turn it is on the shared channel.
+    turn: usize,
     channels: BTreeMap<ChannelId, Owner>,
-    limits: Limits,
-    enqueued: Load,
-    /// Somebody was answered `Full` and waits for `Writable`.
-    refused_for_room: bool,
+    max_in_flight: usize,
+    admission: Admission,
     ended: Vec<SuccessorEnd>,
 }
 
@@ -70,22 +72,8 @@ pub(super) enum ChannelLost {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Direct,
+    Shared,
     Queue(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    in_flight: usize,
-    waiting: usize,
-    waiting_bytes: usize,
-    max_wait: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Load {
-    messages: usize,
-    bytes: usize,
 }
 
 impl Publisher {
@@ -93,17 +81,12 @@ impl Publisher {
         Self {
             next: 0,
             publishes: BTreeMap::new(),
-            direct: Outlet::default(),
+            shared: Outlet::default(),
             queues: plans.iter().map(QueueOutlet::new).collect(),
+            turn: 0,
             channels: BTreeMap::new(),
-            limits: Limits {
-                in_flight: config.max_in_flight.max(1),
-                waiting: config.max_waiting.max(1),
-                waiting_bytes: config.max_waiting_bytes,
-                max_wait: config.max_wait,
-            },
-            enqueued: Load::default(),
-            refused_for_room: false,
+            max_in_flight: config.max_in_flight.max(1),
+            admission: Admission::new(config),
             ended: Vec::new(),
         }
     }
@@ -119,27 +102,22 @@ impl Publisher {
         if let Some(refusal) = self.queues[queue].refusal() {
             return Err(EnqueueError::Refused(refusal.clone()));
         }
-        let bytes = self.enqueued.bytes.saturating_add(message.body.len());
-        let first = self.enqueued.messages == 0;
-        if self.enqueued.messages >= self.limits.waiting || (bytes > self.limits.waiting_bytes && !first) {
-            self.refused_for_room = true;
-            return Err(EnqueueError::Full);
-        }
-        self.enqueued.messages += 1;
-        self.enqueued.bytes = bytes;
-        Ok(self.add(now, queue, Origin::Enqueue, message, hold))
+        let bytes = message.body.len();
+        self.admission.check(bytes)?;
+        let id = self.add(queue, Origin::Enqueue, message, hold);
+        self.admission.accept(now, id, bytes);
+        Ok(id)
     }
 
     /// Takes the successor of a delivery. There is always room: deliveries are bounded by the prefetch counts.
     pub(super) fn succeed(
         &mut self,
-        now: Instant,
         queue: usize,
         delivery: DeliveryId,
         message: Message,
         hold: Option<HoldTtl>,
     ) -> PublishId {
-        self.add(now, queue, Origin::Successor(delivery), message, hold)
+        self.add(queue, Origin::Successor(delivery), message, hold)
     }
 
     /// Drops successors whose originals the broker delivers again: the new deliveries bring their own.
@@ -150,8 +128,9 @@ impl Publisher {
             Origin::Successor(delivery) => !stale(delivery),
             Origin::Enqueue => true,
         });
-        for outlet in self.queues.iter_mut().map(|queue| &mut queue.outlet).chain([&mut self.direct]) {
-            outlet.extract(|id| !self.publishes.contains_key(&id));
+        for queue in &mut self.queues {
+            queue.own.retain(|id| self.publishes.contains_key(&id));
+            queue.shared.retain(|id| self.publishes.contains_key(&id));
         }
     }
 
@@ -161,8 +140,8 @@ impl Publisher {
         connection: &mut Connection,
         plans: &[QueuePlan],
     ) -> Result<(), CommandError> {
-        let channel = self.direct.open(connection)?;
-        self.channels.insert(channel, Owner::Direct);
+        let channel = self.shared.open(connection)?;
+        self.channels.insert(channel, Owner::Shared);
         for (index, queue) in self.queues.iter_mut().enumerate() {
             let channel = queue.open(connection, &plans[index])?;
             self.channels.insert(channel, Owner::Queue(index));
@@ -173,14 +152,21 @@ impl Publisher {
     /// The link is down: what was in flight waits again, ahead of what was not sent.
     pub(super) fn link_down(&mut self, ledger: &mut SettleLedger) {
         self.channels.clear();
-        let shared: Vec<_> = self.direct.closed().collect();
+        let shared: Vec<_> = self.shared.closed().collect();
         for unanswered in self.queues.iter_mut().map(QueueOutlet::closed).chain([shared]).collect::<Vec<_>>()
         {
             self.wait_again(unanswered, SuccessorVerdict::LinkLost, ledger);
         }
     }
 
-    /// Whether the broker has said yes or no to every queue, so that publishes may go.
+    /// The hold queues may have expired without our noticing.
+    pub(super) fn void_leases(&mut self) {
+        for queue in &mut self.queues {
+            queue.leases.clear();
+        }
+    }
+
+    /// Whether the broker has said yes or no to every queue.
     pub(super) fn is_restored(&self) -> bool {
         self.queues.iter().all(QueueOutlet::is_resolved)
     }
@@ -193,19 +179,23 @@ impl Publisher {
     }
 
     /// Hands publishes to the connection, as many as may be in flight.
-    pub(super) fn pump(&mut self, context: &mut Context<'_>) {
-        if !self.is_restored() || context.connection.is_blocked() {
-            return;
-        }
-        let limit = self.limits.in_flight;
-        for index in 0..=self.queues.len() {
-            while let Some((id, room)) = self.outlet(index).next(limit) {
-                if !self.send(index, id, context) {
-                    self.outlet(index).wait(id, room);
-                    break;
-                }
+    pub(super) fn pump(&mut self, context: &mut Context<'_>) -> Result<(), CommandError> {
+        for queue in 0..self.queues.len() {
+            if self.queues[queue].poll_timeout().is_some_and(|until| until <= context.now) {
+                let channel = self.queues[queue].open(context.connection, &context.plans[queue])?;
+                self.channels.insert(channel, Owner::Queue(queue));
             }
         }
+        if self.publishes.is_empty() || context.connection.is_blocked() {
+            return Ok(());
+        }
+        for queue in 0..self.queues.len() {
+            self.pump_own(queue, context);
+        }
+        for room in Room::ALL {
+            self.pump_shared(room, context);
+        }
+        Ok(())
     }
 
     /// The broker's verdict on one publish.
@@ -221,10 +211,7 @@ impl Publisher {
         if matches!(verdict, Verdict::Unknown(_)) {
             return;
         }
-        let index = self.index_of(owner);
-        let Some(InFlight { publish: id, cover }) = self.outlet(index).answered(sequence) else {
-            return;
-        };
+        let Some(InFlight { publish: id, cover }) = self.outlet(owner).answered(sequence) else { return };
         let Some(publish) = self.publishes.get_mut(&id) else { return };
         let target = publish.message.routing_key.clone();
         match (verdict, cover) {
@@ -256,76 +243,66 @@ impl Publisher {
         let Some(owner) = self.channels.remove(&channel) else { return Ok(ChannelLost::Reopened) };
         let unknown = EnqueueError::Unknown(reason.clone());
         let Owner::Queue(queue) = owner else {
-            let unanswered: Vec<_> = self.direct.closed().collect();
+            let unanswered: Vec<_> = self.shared.closed().collect();
             if unanswered.is_empty() {
                 return Ok(ChannelLost::ForNothing);
             }
             self.fail_sent(unanswered, &unknown, context);
-            let channel = self.direct.open(context.connection)?;
+            let channel = self.shared.open(context.connection)?;
             self.channels.insert(channel, owner);
             return Ok(ChannelLost::Reopened);
         };
         let plan = &context.plans[queue];
-        let lost = self.queues[queue].lost(reason.clone(), plan);
+        let lost = self.queues[queue].lost(context.now, reason.clone(), plan);
         let unanswered = self.queues[queue].closed();
-        if let Lost::Queue(refusal) = lost {
-            let error = EnqueueError::Refused(refusal.clone());
-            for id in unanswered.into_iter().chain(self.take_waiting(queue)) {
-                self.give_up(id, error.clone(), context);
-            }
-            return Ok(ChannelLost::Refused(refusal));
-        }
-        if matches!(lost, Lost::Publish) && unanswered.is_empty() {
-            return Ok(ChannelLost::ForNothing);
-        }
         match lost {
+            Lost::Queue(refusal) => {
+                let error = EnqueueError::Refused(refusal.clone());
+                self.give_up_all(unanswered, &error, context);
+                return Ok(ChannelLost::Refused(refusal));
+            }
+            Lost::QueueAbsent(refusal) => {
+                self.wait_again(unanswered, SuccessorVerdict::LinkLost, context.ledger);
+                return Ok(ChannelLost::Refused(refusal));
+            }
+            Lost::Publish if unanswered.is_empty() => return Ok(ChannelLost::ForNothing),
+            Lost::Publish => self.fail_sent(unanswered, &unknown, context),
             Lost::Hold(ttl, refusal) => {
                 // Those to other holds were executed, or never will be on that channel: they go again.
                 let (refused, others): (Vec<_>, Vec<_>) = unanswered
                     .into_iter()
                     .partition(|id| self.publishes.get(id).is_some_and(|publish| publish.hold == Some(ttl)));
                 self.wait_again(others, SuccessorVerdict::PublishAgain, context.ledger);
-                let error = EnqueueError::Refused(refusal);
-                for id in refused {
-                    self.give_up(id, error.clone(), context);
-                }
+                self.give_up_all(refused, &EnqueueError::Refused(refusal), context);
             }
-            _ => self.fail_sent(unanswered, &unknown, context),
         }
         let channel = self.queues[queue].open(context.connection, plan)?;
         self.channels.insert(channel, owner);
         Ok(ChannelLost::Reopened)
     }
 
-    /// Gives up what has waited too long to be written.
+    /// Answers the enqueued jobs that have waited too long.
+    ///
+    /// One that is in flight cannot be called back; its verdict will be ignored.
     pub(super) fn handle_timeout(&mut self, now: Instant, ledger: &mut SettleLedger, outbox: &mut Outbox) {
-        for index in 0..=self.queues.len() {
-            while let Some(id) = self.outlet(index).oldest_enqueue() {
-                let Some(publish) = self.publishes.get(&id) else {
-                    self.outlet(index).drop_oldest_enqueue();
-                    continue;
-                };
-                if publish.deadline > now {
-                    break;
-                }
-                let error = if publish.was_sent {
-                    EnqueueError::Unconfirmed
-                } else {
-                    EnqueueError::TimedOut { after: self.limits.max_wait }
-                };
-                self.outlet(index).drop_oldest_enqueue();
-                self.finish(id, Err(error), ledger, outbox);
-            }
+        while let Some(id) = self.admission.overdue(now)
+            && let Some(publish) = self.publishes.get(&id)
+        {
+            let error = if publish.was_sent {
+                EnqueueError::Unconfirmed
+            } else {
+                EnqueueError::TimedOut { after: self.admission.max_wait() }
+            };
+            let (room, queue) = (publish.room(), &mut self.queues[publish.queue]);
+            queue.own.remove(id, room);
+            queue.shared.remove(id, room);
+            self.finish(id, Err(error), ledger, outbox);
         }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        std::iter::once(&self.direct)
-            .chain(self.queues.iter().map(|queue| &queue.outlet))
-            .filter_map(Outlet::oldest_enqueue)
-            .filter_map(|id| self.publishes.get(&id))
-            .map(|publish| publish.deadline)
-            .min()
+        let absent = self.queues.iter().filter_map(QueueOutlet::poll_timeout);
+        absent.chain(self.admission.poll_timeout()).min()
     }
 
     /// Whether nothing waits for a verdict.
@@ -350,33 +327,55 @@ impl Publisher {
         std::mem::take(&mut self.ended)
     }
 
-    fn add(
-        &mut self,
-        now: Instant,
-        queue: usize,
-        origin: Origin,
-        message: Message,
-        hold: Option<HoldTtl>,
-    ) -> PublishId {
+    fn add(&mut self, queue: usize, origin: Origin, message: Message, hold: Option<HoldTtl>) -> PublishId {
         let id = PublishId(self.next);
         self.next += 1;
-        let deadline = now + self.limits.max_wait;
-        let publish = Publish { queue, origin, message, hold, was_sent: false, second_try: false, deadline };
-        let (room, index) = (publish.room(), self.index_for(&publish));
+        let publish = Publish { queue, origin, message, hold, was_sent: false, second_try: false };
         self.publishes.insert(id, publish);
-        self.outlet(index).wait(id, room);
+        self.put_back(vec![id]);
         id
     }
 
+    /// Publishes what is to leave on the channel of one queue.
+    fn pump_own(&mut self, queue: usize, context: &mut Context<'_>) {
+        let outlet = &mut self.queues[queue];
+        if let Some(refusal) = outlet.refusal().cloned() {
+            let waiting: Vec<_> = outlet.own.drain().chain(outlet.shared.drain()).collect();
+            self.give_up_all(waiting, &EnqueueError::Refused(refusal), context);
+            return;
+        }
+        for room in Room::ALL {
+            while let Some(id) = self.queues[queue].next_own(room, self.max_in_flight) {
+                if !self.send(Owner::Queue(queue), id, context) {
+                    self.queues[queue].own.insert(id, room);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Publishes what is to leave on the channel that all queues share, one of each queue in turn.
+    fn pump_shared(&mut self, room: Room, context: &mut Context<'_>) {
+        let mut without = 0;
+        while without < self.queues.len() && self.shared.has_room(self.max_in_flight) {
+            let queue = self.turn;
+            self.turn = (self.turn + 1) % self.queues.len();
+            let Some(id) = self.queues[queue].next_shared(room) else {
+                without += 1;
+                continue;
+            };
+            without = 0;
+            if !self.send(Owner::Shared, id, context) {
+                self.queues[queue].shared.insert(id, room);
+                return;
+            }
+        }
+    }
+
     /// Gives one publish to the connection. `false` when there is no room now.
-    fn send(&mut self, index: usize, id: PublishId, context: &mut Context<'_>) -> bool {
+    fn send(&mut self, owner: Owner, id: PublishId, context: &mut Context<'_>) -> bool {
         let Some(publish) = self.publishes.get_mut(&id) else { return true };
         let queue = publish.queue;
-        if let Some(refusal) = self.queues[queue].refusal() {
-            let error = EnqueueError::Refused(refusal.clone());
-            self.give_up(id, error, context);
-            return true;
-        }
         let plan = &context.plans[queue];
         if publish.leaves_on_queue_channel() && self.queues[queue].restore(context.connection, plan).is_err()
         {
@@ -392,7 +391,7 @@ impl Publisher {
             }
             held_in = Some(ttl);
         }
-        let Some(channel) = self.outlet(index).channel() else { return false };
+        let Some(channel) = self.outlet(owner).channel() else { return false };
         let Some(publish) = self.publishes.get_mut(&id) else { return true };
         let error = match context.connection.publish(channel, &publish.message) {
             Ok(sequence) => {
@@ -402,7 +401,7 @@ impl Publisher {
                     debug_assert!(wanted, "successors of deliveries that have ended are forgotten at once");
                 }
                 let cover = held_in.map(|ttl| self.queues[queue].leases.publish_sent(context.now, ttl));
-                self.outlet(index).sent(sequence, id, cover);
+                self.outlet(owner).sent(sequence, id, cover);
                 return true;
             }
             Err(PublishError::HeadersTooLarge { bytes, limit }) => {
@@ -472,6 +471,12 @@ impl Publisher {
         }
     }
 
+    fn give_up_all(&mut self, ids: Vec<PublishId>, error: &EnqueueError, context: &mut Context<'_>) {
+        for id in ids {
+            self.give_up(id, error.clone(), context);
+        }
+    }
+
     /// The target cannot take it, now or later.
     fn give_up(&mut self, id: PublishId, error: EnqueueError, context: &mut Context<'_>) {
         let Some(publish) = self.publishes.get(&id) else { return };
@@ -498,19 +503,11 @@ impl Publisher {
 
     fn put_back(&mut self, ids: Vec<PublishId>) {
         for id in ids {
-            if let Some(publish) = self.publishes.get(&id) {
-                let (room, index) = (publish.room(), self.index_for(publish));
-                self.outlet(index).wait(id, room);
-            }
+            let Some(publish) = self.publishes.get(&id) else { continue };
+            let queue = &mut self.queues[publish.queue];
+            let waiting = if publish.leaves_on_queue_channel() { &mut queue.own } else { &mut queue.shared };
+            waiting.insert(id, publish.room());
         }
-    }
-
-    /// Takes out what waits for a queue, on its own channel or on the shared one.
-    fn take_waiting(&mut self, queue: usize) -> Vec<PublishId> {
-        let publishes = &self.publishes;
-        let shared =
-            self.direct.extract(|id| publishes.get(&id).is_some_and(|publish| publish.queue == queue));
-        self.queues[queue].outlet.drain_waiting().chain(shared).collect()
     }
 
     /// A verdict that nothing can follow.
@@ -534,10 +531,10 @@ impl Publisher {
         let Some(publish) = self.publishes.remove(&id) else { return };
         match publish.origin {
             Origin::Enqueue => {
-                self.enqueued.messages -= 1;
-                self.enqueued.bytes -= publish.message.body.len();
                 outbox.push(SessionEvent::Enqueued { publish: id, result });
-                self.say_writable(outbox);
+                if self.admission.answered(id, publish.message.body.len()) {
+                    outbox.push(SessionEvent::Writable);
+                }
             }
             Origin::Successor(delivery) => {
                 let result = result.map(|()| publish.message.routing_key);
@@ -546,31 +543,10 @@ impl Publisher {
         }
     }
 
-    fn say_writable(&mut self, outbox: &mut Outbox) {
-        let room = self.enqueued.messages <= self.limits.waiting / 2
-            && self.enqueued.bytes <= self.limits.waiting_bytes / 2;
-        if self.refused_for_room && room {
-            self.refused_for_room = false;
-            outbox.push(SessionEvent::Writable);
-        }
-    }
-
-    const fn index_of(&self, owner: Owner) -> usize {
+    fn outlet(&mut self, owner: Owner) -> &mut Outlet {
         match owner {
-            Owner::Queue(queue) => queue,
-            Owner::Direct => self.queues.len(),
-        }
-    }
-
-    const fn index_for(&self, publish: &Publish) -> usize {
-        if publish.leaves_on_queue_channel() { publish.queue } else { self.queues.len() }
-    }
-
-    /// The outlets of the queues, and after them the shared one.
-    fn outlet(&mut self, index: usize) -> &mut Outlet {
-        match self.queues.get_mut(index) {
-            Some(queue) => &mut queue.outlet,
-            None => &mut self.direct,
+            Owner::Queue(queue) => &mut self.queues[queue].outlet,
+            Owner::Shared => &mut self.shared,
         }
     }
 }

@@ -5,20 +5,29 @@
 //! order and executes nothing that follows a refused declare.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::ids::PublishId;
 use super::outlet::Outlet;
 use super::refusal::Refusal;
 use super::refusal::is_queue_declare;
+use super::waiting::{Room, Waiting};
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
 use crate::delay::{Confirmed, HoldLeases, HoldTtl, Late, Lease};
 use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
 
+/// How long an absent queue is left alone before it is declared again.
+const ABSENT_PAUSE: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(super) struct QueueOutlet {
     pub(super) outlet: Outlet,
+    /// What is to leave on this channel: delayed jobs, and what is published again behind a declare.
+    pub(super) own: Waiting,
+    /// What is to leave on the channel that all queues share.
+    pub(super) shared: Waiting,
     /// Declares that were sent and not answered, in order.
     awaited: VecDeque<Awaited>,
     pub(super) leases: HoldLeases,
@@ -33,6 +42,10 @@ pub(super) struct QueueOutlet {
 enum State {
     /// The queue is not declared on this link yet.
     Declaring,
+    /// Its node is down. What is published to it waits, and it is declared again then.
+    Absent {
+        until: Instant,
+    },
     Ready,
     Refused(Refusal),
 }
@@ -48,6 +61,8 @@ enum Awaited {
 pub(super) enum Lost {
     /// The work queue or its dead-letter queue was refused: nothing can be published to this queue.
     Queue(Refusal),
+    /// The same, for as long as the queue's node is down.
+    QueueAbsent(Refusal),
     /// One hold queue was refused; others may go on.
     Hold(HoldTtl, Refusal),
     /// One of the publishes in flight was refused; which one, nobody says.
@@ -58,6 +73,8 @@ impl QueueOutlet {
     pub(super) fn new(plan: &QueuePlan) -> Self {
         Self {
             outlet: Outlet::default(),
+            own: Waiting::default(),
+            shared: Waiting::default(),
             awaited: VecDeque::new(),
             leases: HoldLeases::new(plan.granularity()),
             late: Vec::new(),
@@ -78,6 +95,17 @@ impl QueueOutlet {
         let channel = self.outlet.open(connection)?;
         self.declare_base(connection, channel, plan)?;
         Ok(channel)
+    }
+
+    /// The next that is to leave on this channel, if fewer than `max_in_flight` are on their way.
+    pub(super) fn next_own(&mut self, room: Room, max_in_flight: usize) -> Option<PublishId> {
+        let may = self.is_resolved() && self.outlet.has_room(max_in_flight);
+        if may { self.own.pop(room) } else { None }
+    }
+
+    /// The next that is to leave on the shared channel.
+    pub(super) fn next_shared(&mut self, room: Room) -> Option<PublishId> {
+        if self.is_resolved() { self.shared.pop(room) } else { None }
     }
 
     /// A publish came back: what is ours is declared again before the next one that leaves on this channel.
@@ -153,7 +181,7 @@ impl QueueOutlet {
     }
 
     /// The channel was closed by the broker.
-    pub(super) fn lost(&mut self, reason: CloseReason, plan: &QueuePlan) -> Lost {
+    pub(super) fn lost(&mut self, now: Instant, reason: CloseReason, plan: &QueuePlan) -> Lost {
         let awaited = std::mem::take(&mut self.awaited);
         self.leases.clear();
         self.state = State::Declaring;
@@ -163,6 +191,11 @@ impl QueueOutlet {
         // The broker works in order, so the refused declare is the oldest that was not answered.
         match awaited.front() {
             Some(Awaited::Hold(ttl)) => Lost::Hold(*ttl, Refusal { queue: plan.name().hold(*ttl), reason }),
+            // RabbitMQ: a declare is answered with 404 only while the node that holds the queue is down.
+            Some(Awaited::Base(queue)) if reason.code == 404 => {
+                self.state = State::Absent { until: now + ABSENT_PAUSE };
+                Lost::QueueAbsent(Refusal { queue: queue.clone(), reason })
+            }
             Some(Awaited::Base(queue)) => {
                 let refusal = Refusal { queue: queue.clone(), reason };
                 self.state = State::Refused(refusal.clone());
@@ -174,7 +207,15 @@ impl QueueOutlet {
 
     /// Whether the broker has said yes or no to the queue.
     pub(super) const fn is_resolved(&self) -> bool {
-        !matches!(self.state, State::Declaring)
+        matches!(self.state, State::Ready | State::Refused(_))
+    }
+
+    /// When an absent queue is to be declared again.
+    pub(super) const fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Absent { until } => Some(until),
+            _ => None,
+        }
     }
 
     pub(super) const fn refusal(&self) -> Option<&Refusal> {

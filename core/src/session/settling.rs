@@ -45,17 +45,12 @@ impl Session {
                 let job = JobDelivery { delivery, subscription: id, envelope, redelivered };
                 self.outbox.push(SessionEvent::Job(job));
             }
-            Err(error) => self.move_aside(now, delivery, &error.to_string()),
+            Err(error) => self.move_aside(delivery, &error.to_string()),
         }
     }
 
     /// The application's outcome of a job.
-    pub(super) fn settle_job(
-        &mut self,
-        now: Instant,
-        delivery: DeliveryId,
-        outcome: &Outcome,
-    ) -> Result<(), SettleError> {
+    pub(super) fn settle_job(&mut self, delivery: DeliveryId, outcome: &Outcome) -> Result<(), SettleError> {
         let random = self.rng.next_u64();
         let decision = match self.deliveries.get(delivery) {
             Some(InHand { queue, content, envelope: Some(envelope), .. }) => {
@@ -64,7 +59,7 @@ impl Session {
             // It has ended, or was never given out as a job: the ledger says which.
             _ => Decision::Acknowledge,
         };
-        self.carry_out(now, delivery, decision)
+        self.carry_out(delivery, decision)
     }
 
     /// A successor is done with: settles its original accordingly.
@@ -72,7 +67,7 @@ impl Session {
         let SuccessorEnd { delivery, step, result } = end;
         match (step, result) {
             (Step::Acknowledge, Ok(queue)) => self.succeeded(delivery, queue),
-            (Step::DeadLetter, Err(error)) => self.bury_instead(now, delivery, &error.to_string()),
+            (Step::DeadLetter, Err(error)) => self.bury_instead(delivery, &error.to_string()),
             (Step::Pause, Err(error)) => {
                 if let Some(in_hand) = self.deliveries.get(delivery) {
                     tracing::warn!(
@@ -117,29 +112,24 @@ impl Session {
         stale.len()
     }
 
-    fn move_aside(&mut self, now: Instant, delivery: DeliveryId, reason: &str) {
+    fn move_aside(&mut self, delivery: DeliveryId, reason: &str) {
         let Some(in_hand) = self.deliveries.get(delivery) else { return };
         let content = &in_hand.content;
         let properties = content.properties().ok();
         let decision = aside(&self.plans[in_hand.queue], properties.as_ref(), content.body(), reason);
         // It has just been accepted, so it can be settled.
-        let settled = self.carry_out(now, delivery, decision);
+        let settled = self.carry_out(delivery, decision);
         debug_assert!(settled.is_ok(), "a new delivery can be settled");
     }
 
-    fn carry_out(
-        &mut self,
-        now: Instant,
-        delivery: DeliveryId,
-        decision: Decision,
-    ) -> Result<(), SettleError> {
+    fn carry_out(&mut self, delivery: DeliveryId, decision: Decision) -> Result<(), SettleError> {
         let step = self.deliveries.ledger.settle(delivery, settle::Settlement::from(&decision))?;
         match (step, decision) {
             (Step::Acknowledge, _) => self.acknowledge(delivery, Settlement::Done),
             (Step::HandBack, _) => self.hand_back(delivery, None),
             (Step::Reject, Decision::Reject { reason }) => self.reject(delivery, reason),
             (Step::Publish { .. }, Decision::Publish(successor)) => {
-                self.publish_successor(now, delivery, *successor);
+                self.publish_successor(delivery, *successor);
             }
             _ => {}
         }
@@ -147,7 +137,7 @@ impl Session {
     }
 
     /// The successor can never be published: a dead letter without the application's headers takes its place.
-    fn bury_instead(&mut self, now: Instant, delivery: DeliveryId, obstacle: &str) {
+    fn bury_instead(&mut self, delivery: DeliveryId, obstacle: &str) {
         let Some(in_hand) = self.deliveries.get(delivery) else { return };
         let reason = match &in_hand.successor {
             Some(SuccessorKind::DeadLetter { reason }) => &format!("{reason} ({obstacle})"),
@@ -161,21 +151,21 @@ impl Session {
         let kept = matches!(decision, Decision::Publish(_));
         match (self.deliveries.ledger.dead_letter(delivery, kept), decision) {
             (Step::Publish { .. }, Decision::Publish(successor)) => {
-                self.publish_successor(now, delivery, *successor);
+                self.publish_successor(delivery, *successor);
             }
             (Step::Reject, Decision::Reject { reason }) => self.reject(delivery, reason),
             _ => {}
         }
     }
 
-    fn publish_successor(&mut self, now: Instant, delivery: DeliveryId, successor: settle::Successor) {
+    fn publish_successor(&mut self, delivery: DeliveryId, successor: settle::Successor) {
         let Some(in_hand) = self.deliveries.get_mut(delivery) else { return };
         let hold = match successor.target {
             Target::Hold(ttl) => Some(ttl),
             _ => None,
         };
         in_hand.successor = Some(successor.kind);
-        self.publisher.succeed(now, in_hand.queue, delivery, successor.message, hold);
+        self.publisher.succeed(in_hand.queue, delivery, successor.message, hold);
     }
 
     /// The successor is confirmed in `queue`: now the original may be acknowledged.

@@ -1,10 +1,11 @@
 //! One session and its sockets.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use leveret_core::session::{Attempt, ConnectFailure, Disconnect, LinkId, SendBuf, Session, SessionEvent};
-use leveret_core::time::Instant;
+use leveret_core::time::{Instant, UnixMillis};
 
 use crate::broker::{Broker, ConnectionId};
 
@@ -13,6 +14,9 @@ pub(super) struct Client {
     pub(super) session: Session,
     pub(super) events: Vec<SessionEvent>,
     pub(super) is_dead: bool,
+    pub(super) is_asleep: bool,
+    /// For how long its machine has slept: its monotonic clock stood still then, and its wall clock did not.
+    pub(super) slept: Duration,
     sockets: BTreeMap<LinkId, Socket>,
 }
 
@@ -28,11 +32,33 @@ struct Socket {
 
 impl Client {
     pub(super) fn new(session: Session) -> Self {
-        Self { session, events: Vec::new(), is_dead: false, sockets: BTreeMap::new() }
+        Self {
+            session,
+            events: Vec::new(),
+            is_dead: false,
+            is_asleep: false,
+            slept: Duration::ZERO,
+            sockets: BTreeMap::new(),
+        }
     }
 
-    /// Transmit, events, input. Returns whether anything moved.
+    /// What its monotonic clock shows.
+    pub(super) fn clock(&self, now: Instant) -> Instant {
+        now.saturating_sub(self.slept)
+    }
+
+    /// Tells the session the time; then it can be given commands.
+    pub(super) fn awake(&mut self, now: Instant) -> &mut Session {
+        self.session.handle_wall_clock(self.clock(now), wall(now));
+        &mut self.session
+    }
+
+    /// The clocks, then transmit, events, input. Returns whether anything moved.
     pub(super) fn drive(&mut self, now: Instant, broker: &mut Broker, reachable: bool) -> bool {
+        if self.is_asleep {
+            return self.sockets.values_mut().fold(false, |moved, socket| moved | socket.fetch(now, broker));
+        }
+        self.awake(now);
         let mut moved = false;
         for link in LinkId::ALL {
             moved |= self.transmit(now, broker, link);
@@ -61,7 +87,7 @@ impl Client {
 
     pub(super) fn disconnect(&mut self, now: Instant, link: LinkId) -> Option<ConnectionId> {
         let socket = self.sockets.remove(&link)?;
-        self.session.handle_closed(now, link, socket.attempt, Disconnect::Eof);
+        self.session.handle_closed(self.clock(now), link, socket.attempt, Disconnect::Eof);
         Some(socket.connection)
     }
 
@@ -70,8 +96,9 @@ impl Client {
     }
 
     pub(super) fn transmit(&mut self, now: Instant, broker: &mut Broker, link: LinkId) -> bool {
+        let clock = self.clock(now);
         let Some(socket) = self.sockets.get_mut(&link) else { return false };
-        let written = self.session.poll_transmit(now, link, &mut socket.out);
+        let written = self.session.poll_transmit(clock, link, &mut socket.out);
         while socket.out.has_remaining() {
             let chunk = socket.out.chunk();
             let length = chunk.len();
@@ -83,13 +110,14 @@ impl Client {
     }
 
     fn receive(&mut self, now: Instant, broker: &mut Broker, link: LinkId) -> bool {
+        let clock = self.clock(now);
         let Some(socket) = self.sockets.get_mut(&link) else { return false };
-        let received = broker.poll_transmit(now, socket.connection, &mut socket.input);
+        let received = socket.fetch(now, broker);
         let before = socket.input.len();
         if before > 0 && self.session.wants_read(link) {
-            let _ = self.session.handle_read(now, link, socket.attempt, &mut socket.input);
+            let _ = self.session.handle_read(clock, link, socket.attempt, &mut socket.input);
         }
-        received > 0 || socket.input.len() != before
+        received || socket.input.len() != before
     }
 
     fn on_event(&mut self, now: Instant, broker: &mut Broker, reachable: bool, event: SessionEvent) {
@@ -106,11 +134,11 @@ impl Client {
                         input: BytesMut::new(),
                     },
                 );
-                self.session.handle_connected(now, link, attempt);
+                self.session.handle_connected(self.clock(now), link, attempt);
             }
             SessionEvent::Connect { link, attempt, .. } => {
                 let cause = ConnectFailure { text: "connection refused".to_owned() };
-                self.session.handle_connect_failed(now, link, attempt, cause);
+                self.session.handle_connect_failed(self.clock(now), link, attempt, cause);
             }
             SessionEvent::Drop { link, attempt, .. } => {
                 if self.sockets.get(&link).is_some_and(|socket| socket.attempt == attempt)
@@ -122,4 +150,16 @@ impl Client {
             event => self.events.push(event),
         }
     }
+}
+
+impl Socket {
+    /// Takes in what the broker has sent, as an operating system does.
+    fn fetch(&mut self, now: Instant, broker: &mut Broker) -> bool {
+        broker.poll_transmit(now, self.connection, &mut self.input) > 0
+    }
+}
+
+/// The wall clock of every machine.
+pub(super) fn wall(now: Instant) -> UnixMillis {
+    UnixMillis(1_700_000_000_000 + now.as_nanos() / 1_000_000)
 }

@@ -9,7 +9,7 @@
 //! ```
 //! use std::time::Duration;
 //! use leveret_core::session::{NewJob, SessionEvent};
-//! use leveret_core::topology::Queue;
+//! use leveret_core::topology::{Queue, QueueDeclaration};
 //! use leveret_testkit::world::{World, raw_job};
 //!
 //! let emails = Queue::new("emails")?;
@@ -36,11 +36,12 @@ use leveret_core::session::{
     Accepted, DeliveryId, Endpoint, EnqueueError, JobDelivery, LinkId, NewJob, Outcome, Session,
     SessionConfig, SessionEvent, SettleError, SubscriptionId,
 };
-use leveret_core::time::{Instant, UnixMillis};
-use leveret_core::topology::Queue;
+use leveret_core::time::Instant;
+use leveret_core::topology::{Queue, QueueDeclaration};
 
 use self::client::Client;
 use crate::broker::{Broker, BrokerConfig, BrokerEvent, ConnectionId};
+use crate::stranger::Errand;
 
 /// Rounds in which something moved without time passing. More is a busy loop.
 const MAX_ROUNDS: usize = 100_000;
@@ -178,8 +179,9 @@ impl World {
         queue: &Queue,
         job: NewJob,
     ) -> Result<Accepted, EnqueueError> {
-        let (now, wall) = (self.now, self.wall());
-        self.session(client).enqueue(now, wall, queue.name(), job)
+        let client = &mut self.clients[client.0];
+        let (now, wall) = (client.clock(self.now), client::wall(self.now));
+        client.awake(self.now).enqueue(now, wall, queue.name(), job)
     }
 
     /// Subscribes to a queue and waits for the broker's answer.
@@ -215,8 +217,18 @@ impl World {
     ///
     /// If the broker does not confirm it.
     pub fn publish(&mut self, message: &Message) {
-        let verdict = stranger::publish(self.now, &mut self.broker, message);
+        let verdict = stranger::run(self.now, &mut self.broker, Errand::Publish(message));
         assert_eq!(verdict, Some(Verdict::Ok), "the broker takes the message");
+    }
+
+    /// Declares a queue as another system would, over a connection of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the broker refuses it.
+    pub fn declare(&mut self, queue: &QueueDeclaration) {
+        let answer = stranger::run(self.now, &mut self.broker, Errand::Declare(queue));
+        assert_eq!(answer, Some(Verdict::Ok), "the broker takes the queue");
     }
 
     /// Publishes these bytes to a queue, with no properties at all.
@@ -266,6 +278,16 @@ impl World {
         }
     }
 
+    /// The client's machine sleeps: its monotonic clock stands still while all else goes on, and its connections
+    /// stay. Afterwards its commands are those of [`World`], which know its clock.
+    pub fn sleep(&mut self, client: ClientId, duration: Duration) {
+        self.settle_down();
+        self.clients[client.0].is_asleep = true;
+        self.run_for(duration);
+        self.clients[client.0].is_asleep = false;
+        self.clients[client.0].slept += duration;
+    }
+
     /// Moves bytes until nothing moves any more, without time passing.
     ///
     /// # Panics
@@ -312,12 +334,9 @@ impl World {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let clients = self.clients.iter().filter(|client| !client.is_dead);
-        clients
-            .map(|client| client.session.poll_timeout())
-            .chain([self.broker.poll_timeout()])
-            .flatten()
-            .min()
+        let clients = self.clients.iter().filter(|client| !client.is_dead && !client.is_asleep);
+        let deadlines = clients.map(|client| client.session.poll_timeout().map(|at| at + client.slept));
+        deadlines.chain([self.broker.poll_timeout()]).flatten().min()
     }
 
     /// A session or a broker that never rests is a fault that every test must show.
@@ -328,8 +347,9 @@ impl World {
 
     fn handle_timeout(&mut self) {
         self.broker.handle_timeout(self.now);
-        for client in self.clients.iter_mut().filter(|client| !client.is_dead) {
-            client.session.handle_timeout(self.now);
+        for client in self.clients.iter_mut().filter(|client| !client.is_dead && !client.is_asleep) {
+            let clock = client.clock(self.now);
+            client.awake(self.now).handle_timeout(clock);
         }
     }
 
@@ -355,10 +375,6 @@ impl World {
         for client in self.clients.iter_mut().filter(|client| !client.is_dead) {
             client.socket_closed(self.now, &mut self.broker, connection);
         }
-    }
-
-    fn wall(&self) -> UnixMillis {
-        UnixMillis(1_700_000_000_000 + self.now.as_nanos() / 1_000_000)
     }
 }
 

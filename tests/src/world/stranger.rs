@@ -1,23 +1,22 @@
-//! Another system's publisher, in virtual time.
+//! Another system's client, in virtual time.
 
 use bytes::{Buf, BytesMut};
 use leveret_core::connection::{Connection, ConnectionConfig, Credentials, SendBuf, Verdict};
-use leveret_core::message::Message;
 use leveret_core::time::Instant;
 
 use crate::broker::Broker;
-use crate::stranger::Publisher;
+use crate::stranger::{Errand, Stranger};
 
-/// More turns than one publish takes.
+/// More turns than one errand takes.
 const MAX_TURNS: usize = 1_000;
 
-/// Publishes `message` over a connection of its own and waits for the verdict.
-pub(super) fn publish(now: Instant, broker: &mut Broker, message: &Message) -> Option<Verdict> {
-    let mut publisher = Publisher::new(Connection::new(ConnectionConfig::new(Credentials::default()), now));
+/// Runs one errand over a connection of its own and waits for the answer.
+pub(super) fn run(now: Instant, broker: &mut Broker, errand: Errand<'_>) -> Option<Verdict> {
+    let mut stranger = Stranger::new(Connection::new(ConnectionConfig::new(Credentials::default()), now));
     let socket = broker.accept(now);
     let (mut out, mut to_broker, mut input) = (SendBuf::default(), BytesMut::new(), BytesMut::new());
     for _ in 0..MAX_TURNS {
-        publisher.connection.poll_transmit(now, &mut out);
+        stranger.connection.poll_transmit(now, &mut out);
         while out.has_remaining() {
             let length = out.chunk().len();
             to_broker.extend_from_slice(out.chunk());
@@ -25,8 +24,8 @@ pub(super) fn publish(now: Instant, broker: &mut Broker, message: &Message) -> O
         }
         broker.handle_read(now, socket, &mut to_broker);
         broker.poll_transmit(now, socket, &mut input);
-        let _ = publisher.connection.handle_read(now, &mut input);
-        if let Some(verdict) = publisher.turn(now, message).ok()? {
+        let _ = stranger.connection.handle_read(now, &mut input);
+        if let Some(verdict) = stranger.turn(now, errand).ok()? {
             broker.handle_eof(now, socket);
             return Some(verdict);
         }

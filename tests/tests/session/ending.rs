@@ -257,6 +257,22 @@ fn shutting_down_twice_shortens_the_grace_and_ends_once() {
 }
 
 #[test]
+fn a_running_handler_may_enqueue_until_the_grace_is_over() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    world.subscribe(client, &emails());
+    world.enqueue(client, &emails(), raw_job("first"));
+    let running = only_job(&mut world, client);
+    shut_down(&mut world, client, 10);
+    world.enqueue(client, &emails(), raw_job("second"));
+    world.settle(client, running.delivery, &Outcome::Done).expect("it is in hand");
+    let closed = closed(&mut world, client).expect("nothing stands in the way");
+    assert_eq!((closed.unconfirmed, closed.unsettled), (0, 0));
+    assert_eq!(world.ready("emails"), 1);
+    assert!(world.try_enqueue(client, &emails(), raw_job("third")).is_err());
+}
+
+#[test]
 fn nothing_new_is_accepted_once_the_session_ends() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use leveret_core::delay::Granularity;
 use leveret_core::session::{EnqueueError, NewJob, Session, SessionEvent};
-use leveret_core::table::Value;
-use leveret_core::topology::Queue;
+use leveret_core::table::{Table, Value};
+use leveret_core::text::ShortString;
+use leveret_core::topology::{Queue, QueueDeclaration};
 use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_testkit::world::{ClientId, World, raw_job};
 use proptest::prelude::*;
@@ -197,6 +198,40 @@ fn ten_thousand_jobs_are_pipelined_and_each_gets_its_verdict() {
         assert_eq!(verdicts(&mut world, client).len(), 10_000, "{style:?}");
         assert_eq!(world.ready("emails"), 10_000, "{style:?}");
     }
+}
+
+#[test]
+fn a_job_whose_confirm_never_comes_is_answered_all_the_same() {
+    let mut world = World::with_broker(BrokerConfig::default().confirms(ConfirmStyle::Withheld), 1);
+    let client = world.connect([emails()]);
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    world.run_for(seconds(59));
+    assert_eq!(verdicts(&mut world, client), []);
+    world.run_for(seconds(2));
+    assert_eq!(verdicts(&mut world, client), [Err(EnqueueError::Unconfirmed)]);
+    let now = world.now();
+    world.broker_mut().release_confirms(now);
+    assert_eq!(verdicts(&mut world, client), [], "a late confirm changes nothing");
+}
+
+#[test]
+fn a_hold_queue_that_the_broker_refuses_costs_only_the_jobs_that_need_it() {
+    let mut world = World::new(1);
+    let others = Queue::new("others").expect("a good name");
+    let client = world.connect([emails(), others.clone()]);
+    world.declare(&QueueDeclaration::durable(ShortString::from_static("emails.deferred.5000"), Table::new()));
+    for _ in 0..10 {
+        world.enqueue(client, &emails(), raw_job("refused").after(seconds(5)));
+        world.enqueue(client, &emails(), raw_job("held").after(seconds(6)));
+        world.enqueue(client, &emails(), raw_job("now"));
+        world.enqueue(client, &others, raw_job("now"));
+    }
+    let verdicts = verdicts(&mut world, client);
+    let refused = verdicts.iter().filter(|verdict| matches!(verdict, Err(EnqueueError::Refused(_)))).count();
+    assert_eq!((verdicts.len(), refused), (40, 10));
+    assert_eq!((world.ready("emails"), world.ready("others")), (10, 10));
+    // Those that shared the channel with a refused declare were sent again: at least once each.
+    assert!(world.ready("emails.deferred.6000") >= 10);
 }
 
 proptest! {

@@ -180,3 +180,15 @@ fn a_process_that_dies_loses_nothing() {
     world.subscribe(next, &emails());
     assert!(world.take_jobs(next).iter().all(|job| job.redelivered));
 }
+
+#[test]
+fn after_a_sleep_of_the_machine_no_hold_queue_is_taken_for_younger_than_it_is() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    world.enqueue(client, &emails(), raw_job("before").after(seconds(10)));
+    // The lease of the hold is 20 s. For the client no time has passed since it was declared.
+    world.sleep(client, seconds(15));
+    world.enqueue(client, &emails(), raw_job("after").after(seconds(10)));
+    world.run_for(seconds(11));
+    assert_eq!(world.ready("emails"), 2);
+}
