@@ -309,7 +309,7 @@ const fn reason(cause: &ChannelClosed) -> Option<&CloseReason> {
 
 /// A command to a connection fails only when that has just ended, which its own event tells, or when it has no
 /// channel left.
-fn expect_room(link: LinkId, result: Result<(), CommandError>) {
+pub(super) fn expect_room(link: LinkId, result: Result<(), CommandError>) {
     if let Err(error) = result {
         tracing::warn!(target: "leveret", %link, %error, "a command could not be given to the connection");
     }

@@ -406,6 +406,11 @@ pub enum RequestError {
     Disconnected,
     /// The publishing link has no channel left for it.
     NoChannel(CommandError),
+    /// The broker did not answer in time, as on a link that it blocks. A queue to be deleted may be deleted later.
+    TimedOut {
+        /// The bound on waiting.
+        after: Duration,
+    },
     /// Too many questions wait for an answer already.
     TooMany {
         /// How many may wait.
@@ -423,6 +428,9 @@ impl fmt::Display for RequestError {
                 f.write_str("the connection is down, or ended before the broker answered: ask again")
             }
             Self::NoChannel(error) => error.fmt(f),
+            Self::TimedOut { after } => {
+                write!(f, "the broker did not answer within {after:?}: does it block publishers?")
+            }
             Self::TooMany { limit } => {
                 write!(f, "{limit} questions wait for the broker already: wait for their answers first")
             }

@@ -4,6 +4,7 @@
 //! exist by closing the channel.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::error::RequestError;
 use super::event::{QueueCounts, SessionEvent};
@@ -12,6 +13,7 @@ use super::outbox::Outbox;
 use super::refusal::Refusal;
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
 use crate::text::ShortString;
+use crate::time::Instant;
 use crate::topology::QueueDeclaration;
 
 /// Questions that may wait for an answer at once.
@@ -31,6 +33,7 @@ struct Request {
     id: RequestId,
     kind: Kind,
     queue: ShortString,
+    deadline: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +43,20 @@ enum Kind {
 }
 
 impl Inspector {
-    pub(super) fn inspect(&mut self, queue: &ShortString) -> Result<RequestId, RequestError> {
-        self.ask(Kind::Inspect, queue)
+    pub(super) fn inspect(
+        &mut self,
+        queue: &ShortString,
+        deadline: Instant,
+    ) -> Result<RequestId, RequestError> {
+        self.ask(Kind::Inspect, queue, deadline)
     }
 
-    pub(super) fn delete(&mut self, queue: &ShortString) -> Result<RequestId, RequestError> {
-        self.ask(Kind::Delete, queue)
+    pub(super) fn delete(
+        &mut self,
+        queue: &ShortString,
+        deadline: Instant,
+    ) -> Result<RequestId, RequestError> {
+        self.ask(Kind::Delete, queue, deadline)
     }
 
     pub(super) fn owns(&self, channel: ChannelId) -> bool {
@@ -71,7 +82,7 @@ impl Inspector {
         connection: &mut Connection,
         outbox: &mut Outbox,
     ) -> Result<(), CommandError> {
-        self.answered(Answer::Counts(counts), outbox);
+        self.answered(Ok(Answer::Counts(counts)), outbox);
         self.close(connection)
     }
 
@@ -81,7 +92,7 @@ impl Inspector {
         connection: &mut Connection,
         outbox: &mut Outbox,
     ) -> Result<(), CommandError> {
-        self.answered(Answer::Deleted(messages), outbox);
+        self.answered(Ok(Answer::Deleted(messages)), outbox);
         self.close(connection)
     }
 
@@ -95,6 +106,36 @@ impl Inspector {
             None => Err(RequestError::Disconnected),
         };
         request.answer(answer, outbox);
+    }
+
+    /// Answers the questions that have waited too long: the broker says nothing, as on a link that it blocks.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        after: Duration,
+        connection: Option<&mut Connection>,
+        outbox: &mut Outbox,
+    ) -> Result<(), CommandError> {
+        while let Some(request) = self.waiting.front()
+            && request.deadline <= now
+        {
+            // It is the one that was looked at.
+            let Some(request) = self.waiting.pop_front() else { break };
+            request.answer(Err(RequestError::TimedOut { after }), outbox);
+        }
+        match (&self.asked, connection) {
+            (Some((_, request)), Some(connection)) if request.deadline <= now => {
+                self.answered(Err(RequestError::TimedOut { after }), outbox);
+                self.close(connection)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The deadline of the oldest question.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let oldest = self.asked.as_ref().map(|(_, request)| request).or(self.waiting.front());
+        oldest.map(|request| request.deadline)
     }
 
     /// The link is down: nobody knows when it will be back, so nothing waits for that.
@@ -114,20 +155,20 @@ impl Inspector {
         }
     }
 
-    fn ask(&mut self, kind: Kind, queue: &ShortString) -> Result<RequestId, RequestError> {
+    fn ask(&mut self, kind: Kind, queue: &ShortString, deadline: Instant) -> Result<RequestId, RequestError> {
         if self.waiting.len() >= MAX_WAITING {
             return Err(RequestError::TooMany { limit: MAX_WAITING });
         }
         let id = RequestId(self.next);
         self.next += 1;
-        self.waiting.push_back(Request { id, kind, queue: queue.clone() });
+        self.waiting.push_back(Request { id, kind, queue: queue.clone(), deadline });
         Ok(id)
     }
 
-    fn answered(&mut self, answer: Answer, outbox: &mut Outbox) {
+    fn answered(&mut self, answer: Result<Answer, RequestError>, outbox: &mut Outbox) {
         if let Some((channel, request)) = self.asked.take() {
             self.closing = Some(channel);
-            request.answer(Ok(answer), outbox);
+            request.answer(answer, outbox);
         }
     }
 

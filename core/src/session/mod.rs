@@ -71,6 +71,7 @@ pub use crate::settle::{DeliveryId, Outcome, SettleError};
 
 use self::clocks::Clocks;
 use self::deliveries::Deliveries;
+use self::dispatch::expect_room;
 use self::inspector::Inspector;
 use self::lifecycle::Lifecycle;
 use self::link::Link;
@@ -215,6 +216,9 @@ impl Session {
             }
         }
         self.publisher.handle_timeout(now, &mut self.deliveries.ledger, &mut self.outbox);
+        let asked =
+            self.inspector.handle_timeout(now, self.config.max_wait, self.publish.up(), &mut self.outbox);
+        expect_room(LinkId::Publish, asked);
         self.hand_back_rested(now);
         self.advance(now);
     }
@@ -245,8 +249,12 @@ impl Session {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let links = [self.publish.poll_timeout(), self.consume.poll_timeout()];
         let subscriptions = self.subscriptions.values().map(Subscription::poll_timeout);
-        let others =
-            [self.publisher.poll_timeout(), self.deliveries.poll_timeout(), self.lifecycle.poll_timeout()];
+        let others = [
+            self.publisher.poll_timeout(),
+            self.inspector.poll_timeout(),
+            self.deliveries.poll_timeout(),
+            self.lifecycle.poll_timeout(),
+        ];
         links.into_iter().chain(subscriptions).chain(others).flatten().min()
     }
 
@@ -355,32 +363,34 @@ impl Session {
         Ok(())
     }
 
-    /// Asks how much is in a queue, by its name on the broker. Answered by [`SessionEvent::Inspected`].
+    /// Asks how much is in a queue, by its name on the broker. Answered by [`SessionEvent::Inspected`], after
+    /// [`SessionConfig::max_wait`] at the latest.
     ///
     /// # Errors
     ///
     /// [`RequestError`] if the question cannot be put.
     pub fn inspect(&mut self, now: Instant, queue: &ShortString) -> Result<RequestId, RequestError> {
         self.may_ask()?;
-        let request = self.inspector.inspect(queue)?;
+        let request = self.inspector.inspect(queue, now + self.config.max_wait)?;
         self.advance(now);
         Ok(request)
     }
 
-    /// Deletes a queue with everything in it. Answered by [`SessionEvent::Deleted`].
+    /// Deletes a queue with everything in it. Answered by [`SessionEvent::Deleted`], after
+    /// [`SessionConfig::max_wait`] at the latest.
     ///
     /// # Errors
     ///
     /// [`RequestError`] if the question cannot be put.
     pub fn delete_queue(&mut self, now: Instant, queue: &ShortString) -> Result<RequestId, RequestError> {
         self.may_ask()?;
-        let request = self.inspector.delete(queue)?;
+        let request = self.inspector.delete(queue, now + self.config.max_wait)?;
         self.advance(now);
         Ok(request)
     }
 
-    /// Ends the session in order: no new work is accepted but what running handlers enqueue, every subscription ends as by
-    /// [`unsubscribe`](Self::unsubscribe), what was accepted is confirmed, then the links are closed. Answered by
+    /// Ends the session in order: no new work is accepted but what running handlers enqueue, every subscription ends
+    /// as by [`unsubscribe`](Self::unsubscribe), what was accepted is confirmed, then the links are closed. Answered by
     /// [`SessionEvent::Closed`], at the latest when `grace` and after it the close timeout of the connections have
     /// passed.
     ///

@@ -1,7 +1,7 @@
 use leveret_core::session::{LinkId, RequestError, SessionEvent};
 use leveret_core::text::ShortString;
 use leveret_testkit::broker::BrokerConfig;
-use leveret_testkit::world::{ClientId, World};
+use leveret_testkit::world::{ClientId, World, raw_job};
 
 use super::{emails, seconds};
 
@@ -65,5 +65,30 @@ fn no_question_waits_for_a_link_that_is_down() {
     world.run_for(seconds(30));
     let now = world.now();
     world.session(client).inspect(now, &EMAILS).expect("it is back");
+    assert_eq!(answers(&mut world, client), [Ok(true)]);
+}
+
+#[test]
+fn a_question_that_the_broker_does_not_answer_ends_in_time_and_later_ones_are_answered() {
+    let mut world = World::new(1);
+    let client = world.connect([emails()]);
+    let now = world.now();
+    world.broker_mut().block(now);
+    // RabbitMQ reads nothing more from a connection that publishes during an alarm.
+    world.enqueue(client, &emails(), raw_job("send-email"));
+    world.settle_down();
+    for _ in 0..2 {
+        world.session(client).inspect(now, &EMAILS).expect("there is room");
+    }
+    world.run_for(seconds(61));
+    let late = answers(&mut world, client);
+    assert!(
+        matches!(late[..], [Err(RequestError::TimedOut { .. }), Err(RequestError::TimedOut { .. })]),
+        "{late:?}"
+    );
+    let now = world.now();
+    world.broker_mut().unblock(now);
+    world.settle_down();
+    world.session(client).inspect(now, &EMAILS).expect("there is room");
     assert_eq!(answers(&mut world, client), [Ok(true)]);
 }
