@@ -113,10 +113,13 @@ fn messages(queue: &str) -> Vec<Raw> {
     ];
     let headers = |fields: &[u8]| long(fields);
     let long_text = "\u{20AC}".repeat(400_000);
-    let mut filled = job_with("send-email", 1, 0, r#"{"to":"ok","x":""}"#);
-    let filling = vec![b'x'; (16 << 20) - filled.len()];
-    filled.splice(filled.len() - 3..filled.len() - 3, filling);
-    let mut too_large = filled.clone();
+    let filled = |to: &str| {
+        let mut job = job_with("send-email", 1, 0, &format!(r#"{{"to":"{to}","x":""}}"#));
+        let filling = vec![b'x'; (16 << 20) - job.len()];
+        job.splice(job.len() - 3..job.len() - 3, filling);
+        job
+    };
+    let mut too_large = filled("ok");
     too_large.push(b' ');
     vec![
         raw("tables 6,000 deep", HEADERS, &headers(&nested(b'F', 6_000)), job("fail once"), "done"),
@@ -156,7 +159,8 @@ fn messages(queue: &str) -> Vec<Raw> {
             job_with("send-email", 1, 0, &"[".repeat(10 << 20)),
             "dead",
         ),
-        raw("16 MiB", 0, &[], filled, "done"),
+        raw("16 MiB", 0, &[], filled("ok"), "done"),
+        raw("16 MiB whose next attempt would have more", 0, &[], filled("fail once"), "dead"),
         raw("16 MiB and a byte", 0, &[], too_large, "dead"),
         raw("nothing", 0, &[], "", "dead"),
     ]
