@@ -1,6 +1,7 @@
 //! Servers that misbehave towards a worker.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leveret_tokio::{JobContext, RequestError, WorkerError, WorkerReport};
@@ -238,4 +239,23 @@ async fn a_question_for_which_there_is_no_channel_is_answered() {
     assert!(matches!(answer, Err(RequestError::NoChannel(_))), "{answer:?}");
     let answer = soon(client.delete(&name)).await;
     assert!(matches!(answer, Err(RequestError::NoChannel(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_consumer_that_is_cancelled_again_and_again_is_no_storm() {
+    let consumed = Arc::new(AtomicUsize::new(0));
+    let count = consumed.clone();
+    let server = Server::start(move |heard| {
+        if heard.method != CONSUME {
+            return Answer::Usual;
+        }
+        count.fetch_add(1, Ordering::Relaxed);
+        let tag = [&[9][..], heard.consumer_tag(), &[0]].concat();
+        Answer::UsualAnd(method(heard.channel, (60, 30), &tag))
+    });
+    let client = connect(&server).await.unwrap();
+    let worker = client.worker(&queue()).handler(async |_: Note, _| Ok(()));
+    soon(worker.run_until(tokio::time::sleep(Duration::from_secs(1)))).await.unwrap();
+    let consumed = consumed.load(Ordering::Relaxed);
+    assert!((2..20).contains(&consumed), "consumed {consumed} times within a second");
 }

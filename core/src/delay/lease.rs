@@ -20,7 +20,9 @@
 //! * **Published again** is everything else, into a larger hold, before the original is acknowledged. The
 //!   delay gets longer, never shorter, and the job may run twice, but not zero times. Every hold doubles the
 //!   one before, so a publish finds one that outlasts the slowness of its confirm within 25 steps.
-//! * **Looks ahead**: where confirms take long, [`HoldLeases::choose`] takes the larger hold at once.
+//! * **Looks ahead**: where confirms take long, [`HoldLeases::choose`] takes the larger hold at once. A confirm that
+//!   took longer than [`SLOW_MAX`] counts as that: it tells of an outage that is over, and jobs of seconds must not
+//!   wait for hours because an alarm lasted for hours.
 //!
 //! Instants may be early and must not be late: noting a declare when it is queued, rather than when its bytes
 //! leave, makes the book more careful. Leases end with what they rest on. [`HoldLeases::clear`] is due when
@@ -38,6 +40,9 @@ mod tests;
 
 /// How many hold queues are kept track of. One that is forgotten is declared again before its next publish.
 pub const HOLDS_MAX: usize = 256;
+
+/// The slowest confirm that [`HoldLeases::choose`] looks ahead to.
+pub const SLOW_MAX: Duration = Duration::from_secs(10);
 
 /// How much of a lease is not relied on: a quarter of the TTL and at least 50 ms (half, below 100 ms).
 ///
@@ -74,7 +79,7 @@ pub struct HoldLeases {
     next: u64,
     /// Declares with a lower number rest on something that is gone.
     void_below: u64,
-    /// How long confirms take: jumps up with a slow one, sinks slowly.
+    /// How long confirms take: jumps up with a slow one, sinks slowly. At most [`SLOW_MAX`].
     confirm_time: Duration,
 }
 
@@ -212,7 +217,7 @@ impl HoldLeases {
     /// What the confirm of a message is worth. Report the answers to earlier declares first.
     #[must_use]
     pub fn after_confirm(&mut self, now: Instant, cover: Cover) -> Confirmed {
-        let took = now.saturating_duration_since(cover.published);
+        let took = now.saturating_duration_since(cover.published).min(SLOW_MAX);
         self.confirm_time = match self.confirm_time.checked_sub(took) {
             Some(excess) => self.confirm_time - excess / 16,
             None => took,

@@ -29,6 +29,24 @@ impl Default for Limits {
     }
 }
 
+/// How much longer a body can become when its attempt, deferrals and priority are counted on, in bytes.
+const COUNTERS_GROW: usize = 32;
+
+impl Limits {
+    /// Checks a body that is about to be sent: whether it can be read, now and when its counters have grown.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::TooLarge`], [`DecodeError::TooDeep`].
+    pub fn admit(&self, body: &Bytes) -> Result<(), DecodeError> {
+        let limit = self.max_bytes.saturating_sub(COUNTERS_GROW);
+        if body.len() > limit {
+            return Err(DecodeError::TooLarge { bytes: body.len(), limit });
+        }
+        check_nesting(body, self.max_nesting)
+    }
+}
+
 /// Why a body is no envelope. It quotes no more than [`QUOTE_MAX`] bytes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

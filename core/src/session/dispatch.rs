@@ -203,7 +203,7 @@ impl Session {
             }
             Event::ConsumeStarted { channel, .. } => {
                 if let Some((subscription, ..)) = self.consuming(channel)
-                    && subscription.consume_ok()
+                    && subscription.consume_ok(now)
                 {
                     let subscription = subscription.id;
                     self.outbox.push(SessionEvent::SubscriptionStarted { subscription });
@@ -212,7 +212,7 @@ impl Session {
             Event::ConsumerCancelled { channel, by_server, .. } => {
                 match self.consuming(channel) {
                     Some((subscription, connection, plan)) if by_server => {
-                        subscription.cancelled_by_server(connection, plan)?;
+                        subscription.cancelled_by_server(now, connection, plan)?;
                     }
                     Some((subscription, connection, _)) => subscription.cancel_ok(connection)?,
                     None => {}
@@ -229,6 +229,12 @@ impl Session {
         let Some(connection) = self.consume.up() else { return };
         let mut refused = Vec::new();
         for subscription in self.subscriptions.values_mut() {
+            if subscription.has_rested(now) {
+                expect_room(
+                    LinkId::Consume,
+                    subscription.consume_again(connection, &self.plans[subscription.queue]),
+                );
+            }
             if subscription.wants_to_open(now)
                 && !subscription.is_stopping()
                 && let Err(error) = subscription.open(connection, &self.plans[subscription.queue])

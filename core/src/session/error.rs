@@ -7,7 +7,7 @@ use super::config::Endpoint;
 use super::refusal::Refusal;
 use crate::connection::{CloseReason, CommandError, ConnectionError};
 use crate::delay::DelayTooLong;
-use crate::envelope::PayloadError;
+use crate::envelope::{DecodeError, PayloadError};
 use crate::text::ShortString;
 use crate::topology::{QueueError, QueueName};
 
@@ -222,6 +222,8 @@ pub enum EnqueueError {
     Full,
     /// The job cannot be written as JSON. Nothing was sent.
     Payload(PayloadError),
+    /// No worker could read the job. Nothing was sent.
+    Unreadable(DecodeError),
     /// The delay cannot be kept. Nothing was sent.
     DelayTooLong(DelayTooLong),
     /// The queue is described otherwise than the session knows it. Nothing was sent.
@@ -286,6 +288,9 @@ impl fmt::Display for EnqueueError {
                 f.write_str("too many jobs wait for the broker: wait until there is room, or enqueue fewer")
             }
             Self::Payload(error) => error.fmt(f),
+            Self::Unreadable(error) => {
+                write!(f, "no worker could read the job: {error}; put a reference to the data in the job")
+            }
             Self::DelayTooLong(error) => error.fmt(f),
             Self::DifferentDescription { queue } => write!(
                 f,

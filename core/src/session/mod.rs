@@ -79,7 +79,7 @@ use self::outbox::Outbox;
 use self::publisher::Publisher;
 use self::subscription::Subscription;
 use crate::delay::Placement;
-use crate::envelope::{self, Envelope, JobId};
+use crate::envelope::{self, Envelope, JobId, Limits};
 use crate::rng::Rng;
 use crate::text::ShortString;
 use crate::time::{Instant, UnixMillis};
@@ -304,6 +304,7 @@ impl Session {
         }
         let message =
             envelope::message(&envelope, placement.queue_name(queue), plan.top_priority().map(|_| 0));
+        Limits::default().admit(&message.body).map_err(EnqueueError::Unreadable)?;
         let hold = match placement {
             Placement::Hold(ttl) => Some(ttl),
             _ => None,

@@ -6,13 +6,15 @@ use super::error::{EnqueueError, LinkError};
 use super::event::{JobDelivery, SessionEvent, Settled, Settlement};
 use super::ids::{LinkId, SubscriptionId};
 use super::publisher::SuccessorEnd;
-use crate::connection::{CommandError, Delivery};
+use crate::connection::{CommandError, Content, Delivery};
 use crate::envelope::{Envelope, Limits};
+use crate::message::Properties;
 use crate::settle::{
     self, Decision, DeliveryId, Outcome, SettleError, Step, SuccessorKind, Target, aside, decide,
 };
 use crate::text::ShortString;
 use crate::time::Instant;
+use crate::topology::QueuePlan;
 
 impl Session {
     /// A message has come: a job for the application, or something that is moved aside.
@@ -54,7 +56,9 @@ impl Session {
         let random = self.rng.next_u64();
         let decision = match self.deliveries.get(delivery) {
             Some(InHand { queue, content, envelope: Some(envelope), .. }) => {
-                decide(&self.plans[*queue], envelope, content.properties().ok().as_ref(), outcome, random)
+                let (plan, properties) = (&self.plans[*queue], content.properties().ok());
+                let decision = decide(plan, envelope, properties.as_ref(), outcome, random);
+                unless_outgrown(plan, content, properties.as_ref(), decision)
             }
             // It has ended, or was never given out as a job: the ledger says which.
             _ => Decision::Acknowledge,
@@ -145,7 +149,10 @@ impl Session {
         };
         let plan = &self.plans[in_hand.queue];
         let decision = match &in_hand.envelope {
-            Some(envelope) => settle::dead_letter(plan, envelope, None, reason),
+            Some(envelope) => {
+                let decision = settle::dead_letter(plan, envelope, None, reason);
+                unless_outgrown(plan, &in_hand.content, None, decision)
+            }
             None => aside(plan, None, in_hand.content.body(), reason),
         };
         let kept = matches!(decision, Decision::Publish(_));
@@ -225,6 +232,29 @@ impl Session {
         let step = self.deliveries.ledger.settle(delivery, settle::Settlement::HandBack);
         debug_assert_eq!(step, Ok(Step::HandBack), "an unseen delivery was not settled");
         self.deliveries.remove(delivery)
+    }
+}
+
+/// A copy that is longer than its original and than what a worker reads, because its counters have grown, helps
+/// nobody, and the broker may close the channel over it: the bytes of the original are moved aside instead.
+fn unless_outgrown(
+    plan: &QueuePlan,
+    original: &Content,
+    properties: Option<&Properties>,
+    decision: Decision,
+) -> Decision {
+    let Decision::Publish(successor) = &decision else { return decision };
+    let (bytes, limit) = (successor.message.body.len(), Limits::default().max_bytes);
+    if bytes <= limit.max(original.body().len()) {
+        return decision;
+    }
+    match &successor.kind {
+        SuccessorKind::DeadLetter { reason } => aside(plan, properties, original.body(), reason),
+        _ => {
+            let reason =
+                format!("its next run would need a message of {bytes} bytes, a worker reads {limit}");
+            aside(plan, properties, original.body(), &reason)
+        }
     }
 }
 

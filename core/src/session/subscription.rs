@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Down ──link up──▶ Opening ──qos-ok──▶ Starting ──consume-ok──▶ Consuming
-//!   ▲                   │ refused: ended                │ cancelled by the broker: declared and consumed again
+//!   ▲                   │ refused: ended                │ cancelled by the broker: declared and consumed again,
+//!   │                   │                               │   after a rest where it does so again and again
 //!   │ link or           ▼                               ▼ asked to stop
 //!   │ channel lost    Ended                          Cancelling ──cancel-ok──▶ Draining ──▶ Closing ──▶ Ended
 //!   └── Paused ◀── channel lost
@@ -37,6 +38,8 @@ pub(super) struct Subscription {
     state: State,
     /// Declares without an answer.
     declares: usize,
+    /// Whether the broker cancelled the last consumer as soon as it had started.
+    short_lived: bool,
     /// Openings that failed one after another.
     failures: u32,
     stop_by: Option<Instant>,
@@ -48,10 +51,18 @@ pub(super) struct Subscription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Down,
-    Paused { until: Instant },
+    Paused {
+        until: Instant,
+    },
     Opening,
     Starting,
-    Consuming,
+    Consuming {
+        since: Instant,
+    },
+    /// The broker cancelled one consumer after another. The channel is there, the consumer is not.
+    Resting {
+        until: Instant,
+    },
     Cancelling,
     Draining,
     Closing,
@@ -77,6 +88,7 @@ impl Subscription {
             channel: None,
             state: State::Down,
             declares: 0,
+            short_lived: false,
             failures: 0,
             stop_by: None,
             to_hand_back: Vec::new(),
@@ -128,10 +140,10 @@ impl Subscription {
     }
 
     /// `basic.consume-ok` has come. `true` if it is the answer that was waited for.
-    pub(super) fn consume_ok(&mut self) -> bool {
+    pub(super) fn consume_ok(&mut self, now: Instant) -> bool {
         let started = self.state == State::Starting;
         if started {
-            self.state = State::Consuming;
+            self.state = State::Consuming { since: now };
             self.failures = 0;
         }
         started
@@ -140,18 +152,40 @@ impl Subscription {
     /// The broker cancelled the consumer: its queue was deleted or has moved. What was delivered stays valid.
     pub(super) fn cancelled_by_server(
         &mut self,
+        now: Instant,
         connection: &mut Connection,
         plan: &QueuePlan,
     ) -> Result<(), CommandError> {
-        match (self.state, self.channel) {
-            (State::Consuming, Some(channel)) => {
-                self.state = State::Starting;
-                self.declare(connection, channel, plan)?;
-                connection.consume(channel, plan.name().as_short(), &self.consumer_tag)
+        match self.state {
+            State::Consuming { since } => {
+                let was_short = std::mem::replace(&mut self.short_lived, now < since + FIRST_PAUSE);
+                if was_short && self.short_lived {
+                    // Again and again, as fast as the broker answers, would help neither side.
+                    self.state = State::Resting { until: now + FIRST_PAUSE };
+                    return Ok(());
+                }
+                self.consume_again(connection, plan)
             }
-            (State::Cancelling, Some(_)) => self.cancel_ok(connection),
+            State::Cancelling => self.cancel_ok(connection),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is to consume again now, on the channel that it has.
+    pub(super) fn has_rested(&self, now: Instant) -> bool {
+        matches!(self.state, State::Resting { until } if until <= now)
+    }
+
+    /// Declares and consumes again after the broker cancelled the consumer.
+    pub(super) fn consume_again(
+        &mut self,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        let Some(channel) = self.channel else { return Ok(()) };
+        self.state = State::Starting;
+        self.declare(connection, channel, plan)?;
+        connection.consume(channel, plan.name().as_short(), &self.consumer_tag)
     }
 
     /// Asks the broker to send nothing more.
@@ -162,9 +196,13 @@ impl Subscription {
     ) -> Result<(), CommandError> {
         self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
         match (self.state, self.channel, connection) {
-            (State::Starting | State::Consuming, Some(channel), Some(connection)) => {
+            (State::Starting | State::Consuming { .. }, Some(channel), Some(connection)) => {
                 self.state = State::Cancelling;
                 connection.cancel(channel, &self.consumer_tag)
+            }
+            (State::Resting { .. }, ..) => {
+                self.state = State::Draining;
+                Ok(())
             }
             (State::Opening, Some(channel), Some(connection)) => {
                 self.state = State::Closing;
@@ -233,7 +271,7 @@ impl Subscription {
     /// When [`Subscription::open`] or [`Subscription::advance`] has something to do.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Paused { until } => Some(until),
+            State::Paused { until } | State::Resting { until } => Some(until),
             State::Cancelling | State::Draining => self.stop_by,
             State::Closing => self.stop_by.map(|by| by + CLOSE_WITHIN),
             _ => None,

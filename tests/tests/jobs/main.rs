@@ -8,6 +8,7 @@
 
 mod behaviours;
 mod place;
+mod poison;
 mod trouble;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -95,6 +95,24 @@ impl Chaos {
                     self.world.broker_mut().close_connection(now, connection.id, 320, "CONNECTION_FORCED");
                 }
             }
+            96 => {
+                // Somebody deletes a hold queue between two uses.
+                let empty = self
+                    .world
+                    .broker()
+                    .queues()
+                    .into_iter()
+                    .filter(|queue| queue.name.starts_with("emails.deferred.") && queue.ready == 0);
+                let names: Vec<String> = empty.map(|queue| queue.name.to_string()).collect();
+                if !names.is_empty() {
+                    let chosen = usize::try_from(self.below(names.len() as u64)).expect("small");
+                    self.world.broker_mut().delete_queue(now, &names[chosen]);
+                }
+            }
+            97 => {
+                let hours = self.below(5);
+                self.world.run_for(seconds(hours * 3_600));
+            }
             _ => {
                 let pause = millis(self.below(4_000));
                 self.world.run_for(pause);

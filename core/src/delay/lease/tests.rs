@@ -135,10 +135,17 @@ fn the_book_stays_bounded_and_forgets_what_expires_first() {
 #[test]
 fn a_larger_hold_is_found_from_any_hold_however_slow_the_confirms() {
     let mut leases = HoldLeases::new(tenths());
-    let cover = publish(&mut leases, at(0), ttl(1));
-    let month = 31 * 86_400_000;
-    assert_eq!(leases.after_confirm(at(month), cover), Confirmed::PublishAgain(HoldTtl::MAX));
-    assert_eq!(leases.choose(ttl(1)), HoldTtl::MAX);
+    let (mut now, mut hold, mut steps) = (0, ttl(1), 0);
+    while hold < HoldTtl::MAX {
+        let cover = publish(&mut leases, at(now), hold);
+        now += 2 * u64::from(hold.as_millis());
+        let Confirmed::PublishAgain(larger) = leases.after_confirm(at(now), cover) else {
+            panic!("{hold} has expired");
+        };
+        assert!(larger.as_duration() >= (hold.as_duration() * 2).min(HoldTtl::MAX.as_duration()), "{larger}");
+        (hold, steps) = (larger, steps + 1);
+    }
+    assert!(steps <= 25, "{steps}");
     assert_eq!(leases.choose(HoldTtl::MAX), HoldTtl::MAX);
 }
 
@@ -178,4 +185,19 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn an_alarm_of_hours_does_not_put_the_next_jobs_off_for_hours() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let second = Granularity::default().step();
+    leases.declare_sent(Instant::ORIGIN, second);
+    let cover = leases.publish_sent(Instant::ORIGIN, second);
+    leases.declare_ok(Instant::ORIGIN, second);
+    let alarm_over = Instant::ORIGIN + Duration::from_secs(3 * 3_600);
+    let Confirmed::PublishAgain(again) = leases.after_confirm(alarm_over, cover) else {
+        panic!("the hold has expired");
+    };
+    let (again, next) = (again.as_duration(), leases.choose(second).as_duration());
+    assert!(again.max(next) < Duration::from_secs(60), "{again:?}, {next:?}");
 }
