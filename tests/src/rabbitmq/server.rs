@@ -170,6 +170,7 @@ fn set_environment(command: &mut Command, installation: &Installation, dir: &Pat
         .env("RABBITMQ_LOG_BASE", inside.join("log"))
         .env("RABBITMQ_LOGS", "-")
         .env("RABBITMQ_PID_FILE", inside.join("pid"))
+        .env("ERL_CRASH_DUMP", inside.join("erl_crash.dump"))
         .env("RABBITMQ_CONFIG_FILE", inside.join("rabbitmq.conf"))
         .env("RABBITMQ_ADVANCED_CONFIG_FILE", inside.join("advanced.config"))
         .env("RABBITMQ_GENERATED_CONFIG_DIR", inside.join("generated"))
@@ -183,7 +184,7 @@ fn set_environment(command: &mut Command, installation: &Installation, dir: &Pat
 }
 
 fn port_taken(output: &str) -> bool {
-    output.contains("eaddrinuse") || output.contains("in use")
+    ["eaddrinuse", "in use", "dist_port_already_used"].iter().any(|words| output.contains(words))
 }
 
 /// The last lines of what a server printed.
