@@ -9,5 +9,6 @@
 pub mod broker;
 #[cfg(unix)]
 pub mod rabbitmq;
+pub mod skip;
 pub mod stranger;
 pub mod world;
