@@ -1,4 +1,4 @@
-//! `cargo fuzz run server_bytes --features libfuzzer`
+//! `fuzz/run.sh server_bytes`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leveret_fuzz::server_bytes::body(bytes));

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use leveret_testkit::broker::BrokerConfig;
 use leveret_testkit::broker::tcp::TcpBroker;
+use leveret_testkit::skip::skip;
 
 #[expect(clippy::disallowed_methods, reason = "a test is configured by its environment")]
 fn variable(name: &str) -> Option<String> {
@@ -24,8 +25,7 @@ fn pika_publishes_and_consumes() {
     if !found.is_ok_and(|output| output.status.success()) {
         let why = format!("'{interpreter}' is missing or has no pika: install it with `pip install pika`");
         assert!(variable("LEVERET_REQUIRE_PIKA").as_deref() != Some("1"), "{why}");
-        println!("skipped: {why}");
-        return;
+        return skip(why);
     }
     let broker = TcpBroker::start(BrokerConfig::default(), "127.0.0.1:0").unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/pika_roundtrip.py");

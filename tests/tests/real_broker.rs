@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use leveret_testkit::rabbitmq::{Installation, RealBroker, brokers, unique_name};
+use leveret_testkit::rabbitmq::{RealBroker, needed_brokers, needed_installations, our_brokers, unique_name};
 
 /// `host:port` of a URI such as `amqp://guest:guest@127.0.0.1:5672/vhost`.
 fn address(uri: &str) -> &str {
@@ -18,10 +18,6 @@ fn address(uri: &str) -> &str {
 #[expect(clippy::disallowed_methods, reason = "a real broker is behind a real socket")]
 fn connect(uri: &str) -> std::io::Result<TcpStream> {
     TcpStream::connect(address(uri))
-}
-
-fn installations() -> Vec<Installation> {
-    [Installation::local(), Installation::version_4()].into_iter().flatten().collect()
 }
 
 /// The processes whose environment speaks of `mark`. A process that is dead and not yet collected has none.
@@ -52,7 +48,7 @@ fn assert_gone(name: &str) {
 
 #[test]
 fn every_broker_opens_with_connection_start() {
-    for broker in brokers().unwrap() {
+    for broker in needed_brokers().unwrap() {
         let mut stream = connect(broker.uri()).unwrap();
         stream.write_all(b"AMQP\x00\x00\x09\x01").unwrap();
         let mut start = [0; 13];
@@ -66,11 +62,8 @@ fn every_broker_opens_with_connection_start() {
 
 #[test]
 fn a_new_virtual_host_is_empty_and_known_to_the_broker() {
-    for broker in brokers().unwrap() {
+    for broker in our_brokers().unwrap() {
         let uri = broker.vhost().unwrap();
-        if uri == broker.uri() {
-            continue; // Somebody else's broker: there is no other virtual host to be had.
-        }
         let vhost = uri.rsplit('/').next().unwrap();
         assert_eq!(broker.ctl(&["list_queues", "--quiet", "--vhost", vhost]).unwrap(), "", "{broker:?}");
         assert!(broker.ctl(&["list_permissions", "--vhost", vhost]).unwrap().contains("guest"), "{broker:?}");
@@ -80,10 +73,7 @@ fn a_new_virtual_host_is_empty_and_known_to_the_broker() {
 
 #[test]
 fn a_refused_command_says_what_the_broker_said() {
-    for broker in brokers().unwrap() {
-        if broker.vhost().unwrap() == broker.uri() {
-            continue; // Somebody else's broker takes no commands.
-        }
+    for broker in our_brokers().unwrap() {
         let missing = unique_name("missing");
         let error = broker.ctl(&["delete_vhost", &missing]).unwrap_err().to_string();
         assert!(error.contains(&missing), "{error}");
@@ -92,7 +82,7 @@ fn a_refused_command_says_what_the_broker_said() {
 
 #[test]
 fn two_servers_at_once_do_not_meet() {
-    for installation in installations() {
+    for installation in needed_installations() {
         let first = RealBroker::start(&installation).unwrap();
         let second = RealBroker::start(&installation).unwrap();
         assert_ne!(address(first.uri()), address(second.uri()));
@@ -107,7 +97,7 @@ fn two_servers_at_once_do_not_meet() {
 
 #[test]
 fn a_dropped_server_leaves_nothing_behind() {
-    for installation in installations() {
+    for installation in needed_installations() {
         let broker = RealBroker::start(&installation).unwrap();
         let uri = broker.uri().to_owned();
         let name = node_name(&broker);
@@ -124,13 +114,13 @@ fn a_killed_process_takes_its_server_along() {
     // This test in a process of its own, which is the one to be killed.
     const CHILD: &str = "LEVERET_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
-        let broker = RealBroker::start(&Installation::local().unwrap()).unwrap();
+        let broker = RealBroker::start(&needed_installations()[0]).unwrap();
         println!("\nnode {}", node_name(&broker));
         std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
         return;
     }
-    if Installation::local().is_none() {
-        return; // `brokers` tells what that means.
+    if needed_installations().is_empty() {
+        return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_killed_process_takes_its_server_along", "--nocapture"])

@@ -32,10 +32,24 @@
 //!
 //! # What it does not do
 //!
-//! Quorum queues, streams, single active consumers, priorities of consumers, headers exchanges, alternate
-//! exchanges, bindings between exchanges, transactions, `global` prefetch: each is refused with
-//! `NOT_IMPLEMENTED`, never ignored. The headers `CC` and `BCC` do not route. Every user may do everything.
-//! Nothing is written to disk, and no limit but the machine's memory holds for what is stored in queues.
+//! Quorum queues, streams, single active consumers, priorities of consumers, bindings to headers exchanges,
+//! alternate exchanges, bindings between exchanges, transactions, `global` prefetch, `access.request`,
+//! `connection.update-secret`: each is refused with `NOT_IMPLEMENTED`, never ignored. Arguments that nest more
+//! than 32 deep are refused as well. What else is missing:
+//!
+//! * **TLS, permissions, policies.** Every user may do everything, `guest` from any address too.
+//! * **Disk and limits.** Nothing is written down, so the delivery mode has no effect and a broker that is dropped
+//!   forgets all. No limit but the machine's memory holds for what is stored in queues, and no publisher is
+//!   slowed down.
+//! * **The acknowledgement timeout.** A delivery may stay unsettled for ever; RabbitMQ up to 4.2 closes the
+//!   channel after 30 minutes.
+//! * **Routing by `CC` and `BCC`, and direct reply-to**: `amq.rabbitmq.reply-to` is a queue that does not exist.
+//! * **Queue arguments that it does not know**, `x-queue-mode` among them: taken, without effect.
+//!
+//! Where versions of RabbitMQ differ: bodies above 16 MiB are refused, as from 4.0
+//! ([`BrokerConfig::max_message_bytes`] changes it); the history of deaths is the header `x-death`, as up to 3.13,
+//! and entries of it that are no tables are dropped at the next death; frames of 4,096 bytes are enough, as up to
+//! 4.0; a queue without a type is a classic one; transient queues are taken, as up to 4.2.
 
 mod arguments;
 mod channel;

@@ -47,7 +47,7 @@ enum Kind {
 }
 
 /// Property flags and values of one message, known to be well-formed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Properties {
     raw: Bytes,
     fields: [Option<Range<usize>>; LAYOUT.len()],

@@ -4,6 +4,7 @@
 //! thousand nested tables, and RabbitMQ relays such a message; so depth is measured here before a table is
 //! given to amq-protocol, and headers that only pass through are never parsed at all.
 
+use amq_protocol::types::parsing::parse_field_table;
 use amq_protocol::types::{AMQPValue, FieldTable};
 use leveret_core::table::{Table, Value};
 use leveret_core::text::ShortString;
@@ -114,6 +115,18 @@ fn value_length(kind: u8, value: &[u8]) -> Result<usize, Malformed> {
         }
         _ => return Err(Malformed),
     })
+}
+
+/// One value of a table, given the bytes after the table's length. None where there is none that can be read.
+pub(super) fn value(contents: &[u8], name: &str) -> Option<Value> {
+    let field = fields(contents).map_while(Result::ok).find(|field| field.name == name.as_bytes())?;
+    if depth(field.raw).ok()? > MAX_PARSED_DEPTH {
+        return None;
+    }
+    let length = u32::try_from(field.raw.len()).ok()?;
+    let alone = [&length.to_be_bytes(), field.raw].concat();
+    let ([], parsed) = parse_field_table(alone.as_slice()).ok()? else { return None };
+    to_table(&parsed).remove(name)
 }
 
 /// A parsed table as leveret's own type. Recurses, so the table must not be deeper than

@@ -1,11 +1,12 @@
 //! What a test sees when it looks into the broker.
 
 use bytes::Bytes;
-use leveret_core::table::Table;
+use leveret_core::table::{Table, Value};
 use leveret_core::text::ShortString;
 use leveret_core::time::Instant;
 
-use super::{Broker, ConnectionId, Key, Queue, Stage};
+use super::properties::Properties;
+use super::{Broker, ConnectionId, Key, Queue, Stage, table};
 
 /// A queue at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,16 @@ pub struct MessageView {
     pub expires_at: Option<Instant>,
     /// The body.
     pub body: Bytes,
+    properties: Properties,
+}
+
+impl MessageView {
+    /// One header, such as `x-death-reason` of a dead letter. None also where it is no valid value, or nests more
+    /// than 31 deep.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<Value> {
+        table::value(self.properties.headers(), name)
+    }
 }
 
 /// A connection at one moment.
@@ -71,6 +82,7 @@ impl QueueView {
             redelivered: stored.redelivered,
             expires_at: stored.expires_at,
             body: stored.message.body.clone(),
+            properties: stored.message.properties.clone(),
         });
         Self {
             vhost: key.vhost.clone(),

@@ -76,6 +76,12 @@ impl RealBroker {
         self.version.split('.').next().and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
+    /// Whether the suite started it, so that it takes orders: [`RealBroker::ctl`].
+    #[must_use]
+    pub const fn is_ours(&self) -> bool {
+        !matches!(self.operator, Operator::SomebodyElse)
+    }
+
     /// Runs `rabbitmqctl` with these arguments (about a second) and gives what it printed.
     ///
     /// # Errors
@@ -112,7 +118,7 @@ impl RealBroker {
     ///
     /// [`RealBrokerError::Control`] where the broker refuses.
     pub fn vhost(&self) -> Result<String, RealBrokerError> {
-        if let Operator::SomebodyElse = self.operator {
+        if !self.is_ours() {
             return Ok(self.uri.clone());
         }
         let name = unique_name("test");

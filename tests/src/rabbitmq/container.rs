@@ -8,8 +8,8 @@ use testcontainers::runners::SyncRunner as _;
 use testcontainers::{GenericImage, ImageExt as _, TestcontainersError};
 
 use super::RealBrokerError;
-use super::host::say;
 use super::leash::Leash;
+use crate::skip::say;
 
 /// How long the image may take to be fetched and to come up.
 const START: Duration = Duration::from_secs(300);
@@ -33,7 +33,7 @@ impl Container {
                 Ok(Some(Self { running, address, _leash: leash }))
             }
             Err(TestcontainersError::Client(cause)) => {
-                say(&format!("no container of {image} ({cause}): looking for RabbitMQ on this machine"));
+                say(format_args!("no container of {image} ({cause}): looking for RabbitMQ on this machine"));
                 Ok(None)
             }
             Err(other) => Err(RealBrokerError::Start {

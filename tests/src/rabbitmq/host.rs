@@ -4,7 +4,6 @@
     reason = "starting servers is all about the machine; this is its one place"
 )]
 
-use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,12 +25,6 @@ pub fn unique_name(prefix: &str) -> String {
 /// An environment variable; one that is empty counts as not set.
 pub(super) fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// Tells the person who runs the tests. Written past the test harness, which hides what passing tests print.
-pub(super) fn say(text: &str) {
-    // With standard error closed there is nobody to tell.
-    let _ = writeln!(io::stderr(), "leveret-testkit: {text}");
 }
 
 /// Calls `look` until it gives something, at most for `limit`.

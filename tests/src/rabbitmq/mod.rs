@@ -9,8 +9,8 @@
 //!    directory that `tests/rabbitmq4.sh install` made). Each is started on free ports of 127.0.0.1, with its own
 //!    node name, cookie and directories, and is killed and cleaned away when the process ends, however it ends.
 //!
-//! Without any, tests that need one say so and pass; with `LEVERET_REQUIRE_BROKER=1` that is an error. A broker
-//! that is there and does not work is always an error.
+//! Without any, tests that need one ([`needed_brokers`]) say that they are skipped; with `LEVERET_REQUIRE_BROKER=1`
+//! that is an error. A broker that is there and does not work is always an error.
 //!
 //! Tests share the servers, so a test uses a virtual host of its own ([`RealBroker::vhost`]) or names that nobody
 //! else has ([`unique_name`]).
@@ -30,6 +30,6 @@ mod tests;
 
 pub use broker::RealBroker;
 pub use error::RealBrokerError;
-pub use find::brokers;
+pub use find::{brokers, needed_brokers, needed_installations, our_brokers};
 pub use host::unique_name;
 pub use installation::Installation;

@@ -2,24 +2,44 @@
 //!
 //! A [`World`] joins any number of [`Session`]s to one [`Broker`], moves bytes between them at once and in order,
 //! and jumps to the next deadline when nothing moves. No clock is asked and nothing sleeps, so a retry of hours
-//! takes microseconds, and the same seed gives the same run.
+//! takes milliseconds, and the same seed gives the same run.
 //!
 //! It is also a strict driver: it keeps to the order *transmit, timeout, events*, and panics when anything spins.
 //!
+//! It runs no handlers, which are the adapters': here a test takes the jobs ([`World::take_jobs`]) and says what became
+//! of each ([`World::settle`]). So it shows what a queue's description does, such as its retry policy, over any time;
+//! for a test of an application's handlers see the [crate](crate#test-your-handlers).
+//!
 //! ```
 //! use std::time::Duration;
-//! use leveret_core::session::{NewJob, SessionEvent};
-//! use leveret_core::topology::{Queue, QueueDeclaration};
-//! use leveret_testkit::world::{World, raw_job};
+//! use leveret_core::retry::RetryPolicy;
+//! use leveret_core::session::Outcome;
+//! use leveret_core::topology::Queue;
+//! use leveret_testkit::world::{World, job};
 //!
-//! let emails = Queue::new("emails")?;
+//! const HOURS: Duration = Duration::from_secs(6 * 60 * 60);
+//!
+//! let emails = Queue::new("emails")?.retry(RetryPolicy::fixed(2, HOURS));
 //! let mut world = World::new(1);
 //! let client = world.connect([emails.clone()]);
-//! world.enqueue(client, &emails, raw_job("send-email").after(Duration::from_secs(30)));
+//! world.subscribe(client, &emails);
+//! world.enqueue(client, &emails, job("send-email", &("ada@example.org", "Welcome")));
 //! world.settle_down();
-//! assert_eq!(world.ready("emails.deferred.30000"), 1);
-//! world.run_for(Duration::from_secs(31));
-//! assert_eq!(world.ready("emails"), 1);
+//!
+//! let first = world.take_jobs(client).remove(0);
+//! let fails = Outcome::Retry { delay: None, error: "the server is down".to_owned() };
+//! world.settle(client, first.delivery, &fails)?;
+//! world.settle_down();
+//! assert_eq!(world.ready("emails.deferred.21600000"), 1);
+//!
+//! world.run_for(HOURS);
+//! let second = world.take_jobs(client).remove(0);
+//! assert_eq!(second.envelope.attempt(), 2);
+//! world.settle(client, second.delivery, &fails)?;
+//! world.settle_down();
+//! let dead = world.broker().queue("emails.dead").ok_or("there is no such queue")?;
+//! let reason = dead.messages[0].header("x-death-reason").ok_or("there is no such header")?;
+//! assert_eq!(reason.as_str(), Some("attempt 2 of 2 failed: the server is down"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -38,6 +58,7 @@ use leveret_core::session::{
 };
 use leveret_core::time::Instant;
 use leveret_core::topology::{Queue, QueueDeclaration};
+use serde::Serialize;
 
 use self::client::Client;
 use crate::broker::{Broker, BrokerConfig, BrokerEvent, ConnectionId};
@@ -50,7 +71,7 @@ const MAX_ROUNDS: usize = 100_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientId(usize);
 
-/// Sessions and one broker in virtual time.
+/// Sessions and one broker in virtual time. See the [module](self) for what it is good for.
 #[derive(Debug)]
 pub struct World {
     now: Instant,
@@ -378,13 +399,23 @@ impl World {
     }
 }
 
-/// A job of this type with an empty object as its payload.
+/// A job of this type and payload, for [`World::enqueue`].
+///
+/// # Panics
+///
+/// If the type is empty or too long, or the payload cannot be JSON.
+#[must_use]
+pub fn job<T: Serialize + ?Sized>(job_type: &str, payload: &T) -> NewJob {
+    let payload = RawPayload::from_serialize(payload).expect("the payload is JSON");
+    NewJob::new(JobType::new(job_type).expect("a short job type"), payload)
+}
+
+/// A job of this type with an empty object as its payload, where only its way matters.
 ///
 /// # Panics
 ///
 /// If the type is empty or too long.
 #[must_use]
 pub fn raw_job(job_type: &str) -> NewJob {
-    let payload = RawPayload::from_serialize(&serde_json::json!({})).expect("an empty object is JSON");
-    NewJob::new(JobType::new(job_type).expect("a short job type"), payload)
+    job(job_type, &serde_json::json!({}))
 }

@@ -3,7 +3,7 @@
 use leveret_testkit::stranger;
 use leveret_tokio::{HoldTtl, JobError, Queue, RetryPolicy};
 
-use super::{Diary, connect, email, everywhere, fresh_queue, run, seconds, wait_for_ready};
+use super::{Diary, connect, email, everywhere, fresh_queue, on_our_brokers, run, seconds, wait_for_ready};
 
 #[test]
 fn a_job_is_enqueued_run_and_acknowledged() {
@@ -163,15 +163,11 @@ fn a_thousand_jobs_at_once_are_each_confirmed_and_each_run_once() {
 
 #[test]
 fn the_broker_shows_exactly_the_documented_arguments() {
-    everywhere(async |place| {
-        let Some(broker) = place.operator() else { return };
+    on_our_brokers(async |place, broker| {
         let queue =
             Queue::new(fresh_queue().name()).expect("a good name").retry(RetryPolicy::fixed(2, seconds(30)));
         let client = connect(place, &queue).await;
         client.enqueue_in(&queue, &email("ada@example.org"), seconds(30)).await.expect("it is accepted");
-        if broker.ctl(&["version"]).is_err() {
-            return;
-        }
         let name = queue.name();
         let arguments = |queue: &str| {
             let found = broker.queue_arguments(queue).expect("rabbitmqctl works");

@@ -1,8 +1,8 @@
 //! What an application sees, on every broker: the embedded one over TCP and each RabbitMQ that is there.
 //!
 //! A behaviour is one function over a [`Place`]; [`everywhere`] runs it at each, [`everywhere_alone`] where it
-//! disturbs a whole broker. Waits are for conditions, with
-//! generous bounds: the real brokers run in real time.
+//! disturbs a whole broker, [`on_our_brokers`] where it needs `rabbitmqctl`. Waits are for conditions, with generous
+//! bounds: the real brokers run in real time.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -14,6 +14,7 @@ mod trouble;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use leveret_testkit::rabbitmq::{RealBroker, our_brokers};
 use leveret_tokio::{Client, Config, ConnectedClient, Job, Queue, RetryPolicy, Settled};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -31,21 +32,30 @@ static BROKERS: RwLock<()> = RwLock::new(());
 #[expect(clippy::needless_pass_by_value, reason = "a behaviour is written where it is passed")]
 fn everywhere(behaviour: impl AsyncFn(&Place)) {
     let _shared = BROKERS.read().unwrap_or_else(PoisonError::into_inner);
-    on_each_broker(&behaviour);
+    at_each(&place::all(), &behaviour);
 }
 
 /// Runs a behaviour on every broker, with the brokers to itself.
 #[expect(clippy::needless_pass_by_value, reason = "a behaviour is written where it is passed")]
 fn everywhere_alone(behaviour: impl AsyncFn(&Place)) {
     let _alone = BROKERS.write().unwrap_or_else(PoisonError::into_inner);
-    on_each_broker(&behaviour);
+    at_each(&place::all(), &behaviour);
 }
 
-fn on_each_broker(behaviour: &impl AsyncFn(&Place)) {
+/// Runs a behaviour on every RabbitMQ that takes orders from the suite, with the brokers to itself.
+#[expect(clippy::needless_pass_by_value, reason = "a behaviour is written where it is passed")]
+fn on_our_brokers(behaviour: impl AsyncFn(&Place, &RealBroker)) {
+    let _alone = BROKERS.write().unwrap_or_else(PoisonError::into_inner);
+    for broker in our_brokers().expect("the brokers that are required are there") {
+        at_each(&[Place::real(broker)], &async |place: &Place| behaviour(place, broker).await);
+    }
+}
+
+fn at_each(places: &[Place], behaviour: &impl AsyncFn(&Place)) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    for place in place::all() {
+    for place in places {
         runtime.block_on(async {
-            let outcome = tokio::time::timeout(3 * PATIENCE, behaviour(&place)).await;
+            let outcome = tokio::time::timeout(3 * PATIENCE, behaviour(place)).await;
             assert!(outcome.is_ok(), "it hangs on {place}");
         });
     }

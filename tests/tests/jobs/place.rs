@@ -22,9 +22,8 @@ enum Kind {
 pub(crate) fn all() -> Vec<Place> {
     let embedded = TcpBroker::start(BrokerConfig::default(), "127.0.0.1:0").expect("a free port");
     let embedded = Place { uri: embedded.uri(), kind: Kind::Embedded(embedded) };
-    let real = brokers().expect("the brokers that are required are there").iter();
-    let real = real.map(|broker| Place { uri: broker.uri().to_owned(), kind: Kind::Real(broker) });
-    std::iter::once(embedded).chain(real).collect()
+    let real = brokers().expect("the brokers that are required are there");
+    std::iter::once(embedded).chain(real.iter().map(Place::real)).collect()
 }
 
 impl Place {
@@ -32,12 +31,8 @@ impl Place {
         &self.uri
     }
 
-    /// The broker that the suite can give orders to with `rabbitmqctl`.
-    pub(crate) const fn operator(&self) -> Option<&'static RealBroker> {
-        match self.kind {
-            Kind::Embedded(_) => None,
-            Kind::Real(broker) => Some(broker),
-        }
+    pub(crate) fn real(broker: &'static RealBroker) -> Self {
+        Self { uri: broker.uri().to_owned(), kind: Kind::Real(broker) }
     }
 
     /// Closes every connection, as an operator would.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use leveret_tokio::{Client, Config, ConnectError, EnqueueError, JobError, Queue};
 
 use super::{
-    Diary, PATIENCE, connect, email, everywhere, everywhere_alone, fresh_queue, run, seconds, wait_for_ready,
+    Diary, PATIENCE, connect, email, everywhere, everywhere_alone, fresh_queue, on_our_brokers, run, seconds,
+    wait_for_ready,
 };
 
 async fn refused(config: Config, queue: &Queue) -> ConnectError {
@@ -126,14 +127,11 @@ fn during_a_memory_alarm_finished_jobs_are_acknowledged_and_new_ones_wait() {
 
 #[test]
 fn a_held_job_survives_a_restart_of_the_broker() {
-    everywhere_alone(async |place| {
-        let Some(broker) = place.operator() else { return };
+    on_our_brokers(async |place, broker| {
         let queue = fresh_queue();
         let client = connect(place, &queue).await;
         client.enqueue_in(&queue, &email("ada@example.org"), seconds(3)).await.expect("it is accepted");
-        if broker.ctl(&["stop_app"]).is_err() {
-            return;
-        }
+        broker.ctl(&["stop_app"]).expect("rabbitmqctl works");
         tokio::time::sleep(seconds(4)).await;
         broker.ctl(&["start_app"]).expect("rabbitmqctl works");
         let settled = Diary::default();

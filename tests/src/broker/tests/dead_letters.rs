@@ -317,3 +317,22 @@ fn properties_that_are_none_close_the_connection() {
         assert_eq!(world.connection_error(&mut peer).0, 502, "{flags:#x} {values:?}");
     }
 }
+
+#[test]
+fn a_view_shows_the_headers_that_can_be_read() {
+    let nested =
+        |depth: usize| (0..depth).fold(text("core"), |inner, _| AMQPValue::FieldArray(vec![inner].into()));
+    let mut world = World::new();
+    let mut peer = world.connect();
+    world.make(&mut peer, "work", &[]);
+    let published =
+        with_headers(&[("deep", nested(32)), ("readable", nested(31)), ("why", text("no route"))]);
+    world.publish_with(&mut peer, "work", published, "job");
+
+    let queue = world.broker.queue("work").unwrap();
+    let [message] = &queue.messages[..] else { panic!("one message") };
+    assert_eq!(message.header("why").unwrap().as_str(), Some("no route"));
+    assert_eq!(message.header("missing"), None);
+    assert!(message.header("readable").is_some());
+    assert_eq!(message.header("deep"), None);
+}
