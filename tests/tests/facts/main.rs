@@ -148,12 +148,7 @@ fn every_width_of_integer_is_the_same_number_and_another_number_is_refused_with_
 
 #[test]
 fn arguments_that_cannot_be_are_refused() {
-    let impossible = [
-        ("x-expires", 0),
-        ("x-expires", -1),
-        ("x-message-ttl", -1),
-        ("x-max-priority", 256),
-    ];
+    let impossible = [("x-expires", 0), ("x-expires", -1), ("x-message-ttl", -1), ("x-max-priority", 256)];
     everywhere(|client, place| {
         for (argument, value) in impossible {
             let refused = client.declare(&queue(&unique_name("fact"), &[(argument, value)]));

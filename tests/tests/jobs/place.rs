@@ -35,6 +35,12 @@ impl Place {
         Self { uri: broker.uri().to_owned(), kind: Kind::Real(broker) }
     }
 
+    /// Whether it takes messages of more than 16 MiB: RabbitMQ 4 does not by default, and neither does the embedded
+    /// broker.
+    pub(crate) fn takes_large_messages(&self) -> bool {
+        matches!(&self.kind, Kind::Real(broker) if broker.major_version() < 4)
+    }
+
     /// Closes every connection, as an operator would.
     pub(crate) fn close_connections(&self) {
         match &self.kind {
