@@ -65,13 +65,4 @@ impl fmt::Display for WorkerError {
     }
 }
 
-impl std::error::Error for WorkerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Subscribe(error) => Some(error),
-            Self::Ended(error) => Some(error),
-            Self::Stopped(stopped) => Some(stopped),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for WorkerError {}

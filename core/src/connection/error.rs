@@ -131,14 +131,7 @@ impl fmt::Display for ConnectionError {
     }
 }
 
-impl std::error::Error for ConnectionError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Protocol(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ConnectionError {}
 
 impl From<ProtocolError> for ConnectionError {
     fn from(error: ProtocolError) -> Self {

@@ -1,4 +1,7 @@
 //! One small error per operation, each with what was wanted, what was found and what to do.
+//!
+//! A text tells the whole story, that of an inner error included, so no error has a
+//! [`source`](std::error::Error::source): whoever prints the chain would print the inner text twice.
 
 use std::fmt;
 use std::time::Duration;
@@ -170,14 +173,7 @@ impl fmt::Display for LinkError {
     }
 }
 
-impl std::error::Error for LinkError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Connection { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for LinkError {}
 
 /// Why the session did not start. It has ended; nothing is left open.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,15 +200,7 @@ impl fmt::Display for ConnectError {
     }
 }
 
-impl std::error::Error for ConnectError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Config(error) => Some(error),
-            Self::Link(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ConnectError {}
 
 /// Why a job was not enqueued, or why nobody knows.
 #[derive(Clone, Debug, PartialEq)]

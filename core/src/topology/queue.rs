@@ -252,14 +252,7 @@ impl fmt::Display for QueueError {
     }
 }
 
-impl std::error::Error for QueueError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::PrefetchZero { .. } => None,
-            Self::RetryTooLong { cause, .. } => Some(cause),
-        }
-    }
-}
+impl std::error::Error for QueueError {}
 
 const QUEUE_TYPE: ShortString = ShortString::from_static("x-queue-type");
 const MAX_PRIORITY: ShortString = ShortString::from_static("x-max-priority");
