@@ -178,8 +178,9 @@ impl ConnectedClient {
     /// # Cancel safety
     ///
     /// Nothing depends on the answer.
-    pub async fn inspect(&self, name: &ShortString) -> Result<Option<QueueCounts>, RequestError> {
-        self.request(|state, now| state.session.inspect(now, name), |state| &mut state.inspections).await
+    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<QueueCounts>, RequestError> {
+        let name = short(name.as_ref())?;
+        self.request(|state, now| state.session.inspect(now, &name), |state| &mut state.inspections).await
     }
 
     /// Deletes a queue with everything in it, and answers with how many messages were ready. A queue that does not
@@ -193,8 +194,9 @@ impl ConnectedClient {
     ///
     /// A future that is dropped before it was polled has asked for nothing. After that the queue may be deleted or
     /// not.
-    pub async fn delete(&self, name: &ShortString) -> Result<u32, RequestError> {
-        self.request(|state, now| state.session.delete_queue(now, name), |state| &mut state.deletions).await
+    pub async fn delete(&self, name: impl AsRef<str>) -> Result<u32, RequestError> {
+        let name = short(name.as_ref())?;
+        self.request(|state, now| state.session.delete_queue(now, &name), |state| &mut state.deletions).await
     }
 
     /// Ends the client in order, and answers when it has ended.
@@ -249,6 +251,10 @@ impl ConnectedClient {
         let answer = asked.unwrap_or(Err(RequestError::Closed))?;
         answer.await.ok().flatten().unwrap_or(Err(RequestError::Closed))
     }
+}
+
+fn short(name: &str) -> Result<ShortString, RequestError> {
+    ShortString::new(name).map_err(|too_long| RequestError::NameTooLong { bytes: too_long.bytes })
 }
 
 impl fmt::Debug for ConnectedClient {

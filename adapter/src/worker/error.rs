@@ -25,6 +25,8 @@ pub enum WorkerError {
     DifferentDescription {
         /// The queue.
         queue: QueueName,
+        /// The first setting that differs, by the name of its setter.
+        setting: &'static str,
     },
     /// The subscription could not be begun. Nothing was consumed.
     Subscribe(SubscribeError),
@@ -48,10 +50,10 @@ impl fmt::Display for WorkerError {
             Self::DuplicateHandler { job_type } => {
                 write!(f, "the worker has two handlers for job type {job_type:?}: remove one")
             }
-            Self::DifferentDescription { queue } => write!(
+            Self::DifferentDescription { queue, setting } => write!(
                 f,
-                "queue \"{queue}\" is described otherwise than when this client was made: describe it once and share \
-                 the description"
+                "queue \"{queue}\" is described with another {setting} than when this client was made: describe it \
+                 once and share the description"
             ),
             Self::Subscribe(error) => error.fmt(f),
             Self::Ended(error) => error.fmt(f),

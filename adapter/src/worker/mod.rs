@@ -180,9 +180,9 @@ impl Running {
     fn start(worker: Worker) -> Result<Self, WorkerError> {
         let Worker { handle, queue, handlers, observer, grace } = worker;
         let limit = match handle.known(&queue) {
-            Ok(known) => known.prefetch.get().into(),
-            Err(Unusable::DescribedOtherwise(queue)) => {
-                return Err(WorkerError::DifferentDescription { queue });
+            Ok(plan) => plan.prefetch().get().into(),
+            Err(Unusable::DescribedOtherwise { queue, setting }) => {
+                return Err(WorkerError::DifferentDescription { queue, setting });
             }
             Err(Unusable::Unknown(queue)) => {
                 return Err(WorkerError::Subscribe(SubscribeError::UnknownQueue { queue }));

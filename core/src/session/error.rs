@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use crate::connection::{CloseReason, CommandError, ConnectionError};
 use crate::delay::DelayTooLong;
 use crate::envelope::PayloadError;
-use crate::text::ShortString;
+use crate::text::{SHORT_STRING_MAX, ShortString};
 use crate::topology::{QueueError, QueueName};
 
 /// Why a session cannot be made from its configuration. Yours to mend.
@@ -26,6 +26,8 @@ pub enum ConfigError {
     TwoDescriptions {
         /// The queue.
         queue: QueueName,
+        /// The first setting that differs, by the name of its setter.
+        setting: &'static str,
     },
 }
 
@@ -34,9 +36,9 @@ impl fmt::Display for ConfigError {
         match self {
             Self::NoEndpoint => f.write_str("no endpoint is configured: name at least one host and port"),
             Self::Queue(error) => error.fmt(f),
-            Self::TwoDescriptions { queue } => write!(
+            Self::TwoDescriptions { queue, setting } => write!(
                 f,
-                "queue \"{queue}\" is described twice and differently: describe it once and share the description"
+                "queue \"{queue}\" is described twice, with another {setting}: describe it once and share the description"
             ),
         }
     }
@@ -146,8 +148,8 @@ impl fmt::Display for LinkError {
             ),
             Self::TimedOut { endpoint, after } => write!(
                 f,
-                "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, or the \
-                 broker is overloaded"
+                "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, the broker \
+                 is overloaded, or something else than AMQP listens there"
             ),
             Self::Unanswered { endpoint, after } => write!(
                 f,
@@ -216,6 +218,8 @@ pub enum EnqueueError {
     DifferentDescription {
         /// The queue asked for.
         queue: QueueName,
+        /// The first setting that differs, by the name of its setter.
+        setting: &'static str,
     },
     /// The session has no description of this queue. Nothing was sent.
     UnknownQueue {
@@ -275,13 +279,13 @@ impl fmt::Display for EnqueueError {
             }
             Self::Payload(error) => error.fmt(f),
             Self::DelayTooLong(error) => error.fmt(f),
-            Self::DifferentDescription { queue } => write!(
+            Self::DifferentDescription { queue, setting } => write!(
                 f,
-                "queue \"{queue}\" is described otherwise than when this client was made: describe it once and share \
-                 the description"
+                "queue \"{queue}\" is described with another {setting} than when this client was made: describe it \
+                 once and share the description"
             ),
             Self::UnknownQueue { queue } => {
-                write!(f, "queue \"{queue}\" was not given to this client: describe it before connecting")
+                write!(f, "queue \"{queue}\" was not given to this client: add it with Client::queue(..) before connect()")
             }
             Self::HeadersTooLarge { bytes, limit } => write!(
                 f,
@@ -345,7 +349,10 @@ impl fmt::Display for SubscribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownQueue { queue } => {
-                write!(f, "queue \"{queue}\" was not given to this client: describe it before connecting")
+                write!(
+                    f,
+                    "queue \"{queue}\" was not given to this client: add it with Client::queue(..) before connect()"
+                )
             }
             Self::AlreadySubscribed { queue } => write!(
                 f,
@@ -394,6 +401,11 @@ pub enum RequestError {
     Disconnected,
     /// The publishing link has no channel left for it.
     NoChannel(CommandError),
+    /// No queue has a name as long as this: nothing was asked.
+    NameTooLong {
+        /// Its length, in bytes.
+        bytes: usize,
+    },
     /// Too many questions wait for an answer already.
     TooMany {
         /// How many may wait.
@@ -411,6 +423,12 @@ impl fmt::Display for RequestError {
                 f.write_str("the connection is down, or ended before the broker answered: ask again")
             }
             Self::NoChannel(error) => error.fmt(f),
+            Self::NameTooLong { bytes } => {
+                write!(
+                    f,
+                    "the queue's name has {bytes} bytes, AMQP allows {SHORT_STRING_MAX}: check the name"
+                )
+            }
             Self::TooMany { limit } => {
                 write!(f, "{limit} questions wait for the broker already: wait for their answers first")
             }
