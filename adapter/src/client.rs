@@ -204,7 +204,8 @@ impl ConnectedClient {
     /// Workers start no further job, and what they have not started goes back to the broker. Running handlers have
     /// `grace` to finish; what they enqueue until then and what they decided is confirmed and acknowledged. Once none is
     /// running, new jobs are refused and the connections are closed. What is left after the grace the broker delivers
-    /// again.
+    /// again. While the connection is down, handlers have the grace all the same, but what they decided is lost and
+    /// they can enqueue nothing.
     ///
     /// A second call waits for the same end. Every other handle of this client answers that it is closed from then on.
     ///
@@ -220,15 +221,18 @@ impl ConnectedClient {
         let ended = shared.command(|state, now, wakes| match &state.end {
             Some(End::Closed(closed)) => Err(closed.clone()),
             _ => {
-                state.shut_down(now, grace, wakes);
+                let running = state.shut_down(now, grace, wakes);
                 let ticket = state.ticket();
                 state.closing.add(ticket);
-                Ok(Answer::new(shared, |state| &mut state.closing, ticket))
+                Ok((running, Answer::new(shared, |state| &mut state.closing, ticket)))
             }
         });
         match ended? {
             Err(closed) => Ok(closed),
-            Ok(answer) => answer.await?.ok_or(Stopped::DriverGone),
+            Ok((running, answer)) => {
+                tracing::info!(target: "leveret", "shutting down: {running} handlers have up to {grace:?}");
+                answer.await?.ok_or(Stopped::DriverGone)
+            }
         }
     }
 

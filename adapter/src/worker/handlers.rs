@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::num::NonZeroU32;
 
 use leveret_core::envelope::RawPayload;
 use leveret_core::session::JobDelivery;
 use leveret_core::settle::Outcome;
-use leveret_core::topology::QueueName;
+use leveret_core::topology::{QueueName, QueuePlan};
 
 use super::WorkerError;
 use crate::job::{Job, JobContext, JobError};
@@ -19,8 +20,21 @@ type Handler =
 
 /// The handlers of one worker, by job type.
 pub(super) struct Handlers {
-    queue: QueueName,
+    plan: QueuePlan,
     by_type: BTreeMap<&'static str, Handler>,
+}
+
+/// How a run ended.
+pub(super) struct Ran {
+    pub(super) outcome: Outcome,
+    /// Whether it did not begin because the payload does not decode.
+    pub(super) unreadable: bool,
+}
+
+impl From<Outcome> for Ran {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, unreadable: false }
+    }
 }
 
 /// Handlers as they are added, in order; not checked yet.
@@ -45,7 +59,7 @@ impl Registered {
     /// # Errors
     ///
     /// [`WorkerError::NoHandler`] and [`WorkerError::DuplicateHandler`].
-    pub(super) fn check(self, queue: QueueName) -> Result<Handlers, WorkerError> {
+    pub(super) fn check(self, plan: QueuePlan) -> Result<Handlers, WorkerError> {
         let mut by_type = BTreeMap::new();
         for (job_type, handler) in self.0 {
             if by_type.insert(job_type, handler).is_some() {
@@ -53,36 +67,42 @@ impl Registered {
             }
         }
         if by_type.is_empty() {
-            return Err(WorkerError::NoHandler { queue });
+            return Err(WorkerError::NoHandler { queue: plan.name().clone() });
         }
-        Ok(Handlers { queue, by_type })
+        Ok(Handlers { plan, by_type })
     }
 }
 
 impl Handlers {
-    /// Runs one job to its outcome. Never panics, whatever the handler does.
-    pub(super) async fn run(&self, delivery: &JobDelivery) -> Outcome {
+    /// Runs one job to its end. Never panics, whatever the handler does.
+    pub(super) async fn run(&self, delivery: &JobDelivery) -> Ran {
         let Some(handler) = self.by_type.get(delivery.envelope.job_type().as_str()) else {
-            return Outcome::DeadLetter { reason: self.no_handler(delivery) };
+            return Ran::from(Outcome::DeadLetter { reason: self.no_handler(delivery) });
         };
-        let context = JobContext::new(self.queue.clone(), delivery);
+        let context = JobContext::new(self.queue().clone(), delivery);
         // A panic may come from the payload's `Deserialize` and from the handler before its first await.
         let result = match catch(|| handler(delivery.envelope.payload(), context)) {
             Ok(Ok(run)) => match Caught::new(run).await {
                 Ok(result) => result,
                 Err(panic) => Err(JobError::panicked(panic)),
             },
-            Ok(Err(reason)) => return Outcome::DeadLetter { reason },
+            Ok(Err(reason)) => {
+                return Ran { outcome: Outcome::DeadLetter { reason }, unreadable: true };
+            }
             Err(panic) => Err(JobError::panicked(panic)),
         };
-        match result {
+        Ran::from(match result {
             Ok(()) => Outcome::Done,
             Err(error) => error.into_outcome(),
-        }
+        })
     }
 
     pub(super) const fn queue(&self) -> &QueueName {
-        &self.queue
+        self.plan.name()
+    }
+
+    pub(super) const fn max_attempts(&self) -> NonZeroU32 {
+        self.plan.retry().max_attempts()
     }
 
     fn no_handler(&self, delivery: &JobDelivery) -> String {

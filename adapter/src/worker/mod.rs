@@ -115,7 +115,8 @@ impl Worker {
     ///
     /// Then no further job is started, what was delivered and has not started goes back to the broker, and running
     /// handlers have the [grace](Self::grace) to finish; what they decided is confirmed and acknowledged before
-    /// this returns.
+    /// this returns. While the connection is down they have the grace too, but what they decided comes too late
+    /// ([`WorkerReport::stale`]): the broker delivers their jobs again.
     ///
     /// # Errors
     ///
@@ -179,8 +180,8 @@ struct Running {
 impl Running {
     fn start(worker: Worker) -> Result<Self, WorkerError> {
         let Worker { handle, queue, handlers, observer, grace } = worker;
-        let limit = match handle.known(&queue) {
-            Ok(plan) => plan.prefetch().get().into(),
+        let plan = match handle.known(&queue) {
+            Ok(plan) => plan.clone(),
             Err(Unusable::DescribedOtherwise { queue, setting }) => {
                 return Err(WorkerError::DifferentDescription { queue, setting });
             }
@@ -188,10 +189,10 @@ impl Running {
                 return Err(WorkerError::Subscribe(SubscribeError::UnknownQueue { queue }));
             }
         };
-        let handlers = Arc::new(handlers.check(queue.name().clone())?);
+        let handlers = Arc::new(handlers.check(plan.clone())?);
         let subscribed = handle.shared.command(|state, now, _| {
             let subscription = state.session.subscribe(now, queue.name())?;
-            state.workers.insert(subscription, Dispatch::new(limit, observer.is_some()));
+            state.workers.insert(subscription, Dispatch::new(plan, observer.is_some()));
             Ok(subscription)
         });
         let subscription = subscribed.map_err(WorkerError::Stopped)?.map_err(WorkerError::Subscribe)?;
@@ -234,24 +235,26 @@ impl Running {
     }
 
     fn stop(&self) {
-        // Where nothing can be commanded any more, the next step says why.
-        let _ = self
+        let stopped = self
             .handle
             .shared
             .command(|state, now, wakes| state.unsubscribe(now, self.subscription, self.grace, wakes));
+        // Where nothing can be commanded any more, the next step says why.
+        if let Ok(Some(running)) = stopped {
+            let (queue, grace) = (self.handlers.queue(), self.grace);
+            tracing::info!(target: "leveret", %queue, "stopping: {running} handlers have up to {grace:?}");
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.handle.shared.command(|state, now, wakes| {
-            if let Some(worker) = state.workers.get_mut(&self.subscription) {
-                if worker.abandon(wakes) {
-                    state.workers.remove(&self.subscription);
-                } else {
-                    state.unsubscribe(now, self.subscription, self.grace, wakes);
-                }
-            }
+        let abandoned = self.handle.shared.with(|state, wakes| {
+            let worker = state.workers.get_mut(&self.subscription);
+            worker.map(|worker| worker.abandon(wakes)).is_some()
         });
+        if abandoned == Ok(true) {
+            self.stop();
+        }
     }
 }
