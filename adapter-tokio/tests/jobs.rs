@@ -11,7 +11,7 @@ use leveret_testkit::broker::tcp::TcpBroker;
 use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_tokio::{
     Client, Config, ConnectError, ConnectedClient, EnqueueError, Granularity, Job, JobContext, JobError,
-    LinkEnd, Queue, Reconnect, RequestError, RetryPolicy, Settlement, WorkerError,
+    JobType, LinkEnd, Queue, Reconnect, RequestError, RetryPolicy, Settlement, WorkerError,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -377,7 +377,10 @@ async fn a_worker_says_what_is_wrong_with_it_before_it_consumes() {
         .worker(&queue)
         .handler(|_: Greet, _| async { Ok(()) })
         .handler(|_: Impostor, _| async { Ok(()) });
-    assert_eq!(twice.run().await, Err(WorkerError::DuplicateHandler { job_type: "greet" }));
+    assert_eq!(
+        twice.run().await,
+        Err(WorkerError::DuplicateHandler { job_type: JobType::from_static("greet") })
+    );
     let other = queue.clone().prefetch(5);
     let described = client.worker(&other).handler(|_: Greet, _| async { Ok(()) }).run().await;
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use leveret_core::envelope::JobType;
 use leveret_core::session::{SubscribeError, SubscriptionError};
 use leveret_core::topology::QueueName;
 
@@ -19,7 +20,7 @@ pub enum WorkerError {
     /// Two handlers were added for one job type. Nothing was consumed.
     DuplicateHandler {
         /// The job type.
-        job_type: &'static str,
+        job_type: JobType,
     },
     /// The queue is described otherwise than when the client was made. Nothing was consumed.
     DifferentDescription {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::num::NonZeroU32;
 
-use leveret_core::envelope::RawPayload;
+use leveret_core::envelope::{JobType, RawPayload};
 use leveret_core::session::JobDelivery;
 use leveret_core::settle::Outcome;
 use leveret_core::topology::{QueueName, QueuePlan};
@@ -21,7 +21,7 @@ type Handler =
 /// The handlers of one worker, by job type.
 pub(super) struct Handlers {
     plan: QueuePlan,
-    by_type: BTreeMap<&'static str, Handler>,
+    by_type: BTreeMap<JobType, Handler>,
 }
 
 /// How a run ended.
@@ -39,7 +39,7 @@ impl From<Outcome> for Ran {
 
 /// Handlers as they are added, in order; not checked yet.
 #[derive(Default)]
-pub(super) struct Registered(Vec<(&'static str, Handler)>);
+pub(super) struct Registered(Vec<(JobType, Handler)>);
 
 impl Registered {
     pub(super) fn add<J, F, T>(&mut self, handler: F)
@@ -53,7 +53,8 @@ impl Registered {
             let run: BoxFuture<_> = Box::pin(handler(job, context));
             Ok(run)
         };
-        self.0.push((J::NAME, Box::new(start)));
+        let job_type = const { JobType::from_static(J::NAME) };
+        self.0.push((job_type, Box::new(start)));
     }
 
     /// # Errors
@@ -62,9 +63,10 @@ impl Registered {
     pub(super) fn check(self, plan: QueuePlan) -> Result<Handlers, WorkerError> {
         let mut by_type = BTreeMap::new();
         for (job_type, handler) in self.0 {
-            if by_type.insert(job_type, handler).is_some() {
+            if by_type.contains_key(&job_type) {
                 return Err(WorkerError::DuplicateHandler { job_type });
             }
+            by_type.insert(job_type, handler);
         }
         if by_type.is_empty() {
             return Err(WorkerError::NoHandler { queue: plan.name().clone() });
@@ -76,7 +78,7 @@ impl Registered {
 impl Handlers {
     /// Runs one job to its end. Never panics, whatever the handler does.
     pub(super) async fn run(&self, delivery: &JobDelivery) -> Ran {
-        let Some(handler) = self.by_type.get(delivery.envelope.job_type().as_str()) else {
+        let Some(handler) = self.by_type.get(delivery.envelope.job_type()) else {
             return Ran::from(Outcome::DeadLetter { reason: self.no_handler(delivery) });
         };
         let context = JobContext::new(self.queue().clone(), delivery);
@@ -106,7 +108,7 @@ impl Handlers {
     }
 
     fn no_handler(&self, delivery: &JobDelivery) -> String {
-        let known: Vec<&str> = self.by_type.keys().copied().collect();
+        let known: Vec<&str> = self.by_type.keys().map(JobType::as_str).collect();
         bounded(format_args!(
             "no handler for job type {:?}; this worker has {}",
             delivery.envelope.job_type().as_str(),

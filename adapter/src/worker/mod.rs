@@ -46,12 +46,15 @@ type Observer = Box<dyn Fn(&Settled) + Send + Sync>;
 /// | the handler | the job |
 /// |---|---|
 /// | returns `Ok(())` | is acknowledged |
-/// | returns [`JobError::retry`], or panics | is tried again as the queue's retry policy says, or dead-lettered when that was the last attempt |
+/// | returns [`JobError::retry`] or an error by `?`, or panics | is tried again as the queue's retry policy says, or dead-lettered when that was the last attempt |
 /// | returns [`JobError::retry_after`] | the same, after a delay of its own |
 /// | returns [`JobError::defer`] | comes back ahead of what waits, with no attempt used up |
 /// | returns [`JobError::fatal`] | is dead-lettered |
 /// | does not exist for its type, or cannot have its payload | is dead-lettered |
 /// | is cut off by a crash or a lost connection | is delivered again |
+///
+/// `?` takes any error that implements [`std::error::Error`]. `anyhow::Error` and `Box<dyn Error + Send + Sync>` do
+/// not: they take `.map_err(JobError::retry)?`.
 #[must_use = "a worker does nothing until it is run"]
 pub struct Worker {
     handle: Arc<Handle>,
@@ -66,7 +69,26 @@ impl Worker {
         Self { handle, queue, handlers: Registered::default(), observer: None, grace: DEFAULT_GRACE }
     }
 
-    /// Adds the handler of one job type.
+    /// Adds the handler of one job type. It is called once for each run of a job; what it needs of the program it
+    /// clones for that run:
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use leveret_adapter::{Job, JobContext, JobError, Worker};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct SendEmail { to: String }
+    /// # impl Job for SendEmail { const NAME: &'static str = "send-email"; }
+    /// # struct Mailer;
+    /// # impl Mailer { async fn deliver(&self, to: &str) -> std::io::Result<()> { Ok(()) } }
+    /// # fn with_handler(worker: Worker) -> Worker {
+    /// let mailer = Arc::new(Mailer);
+    /// let worker = worker.handler(move |job: SendEmail, _: JobContext| {
+    ///     let mailer = mailer.clone();
+    ///     async move { mailer.deliver(&job.to).await.map_err(JobError::retry) }
+    /// });
+    /// # worker
+    /// # }
+    /// ```
     ///
     /// A second one for the same type is refused when the worker runs.
     pub fn handler<J, F, T>(mut self, handler: F) -> Self

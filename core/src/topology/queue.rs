@@ -21,9 +21,8 @@ use crate::text::ShortString;
 /// must be equal.
 ///
 /// ```
-/// use leveret_core::retry::RetryPolicy;
-/// use leveret_core::topology::Queue;
-///
+/// # use leveret_core::retry::RetryPolicy;
+/// # use leveret_core::topology::Queue;
 /// let emails = Queue::new("shop.emails")?.prefetch(10).retry(RetryPolicy::exponential(8));
 /// assert_eq!(emails.plan()?.prefetch().get(), 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
