@@ -35,8 +35,8 @@ use crate::text::bounded;
 pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// The job type on the wire, which finds the handler: 1 to 255 bytes, none of them zero.
     ///
-    /// Any other name fails `cargo build` at the first call that enqueues or handles the job. `cargo check` does not
-    /// look at it.
+    /// Any other name fails `cargo build` where a call that enqueues or handles the job is compiled in. `cargo check`
+    /// does not look at it.
     const NAME: &'static str;
 }
 
