@@ -5,11 +5,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use leveret_adapter::{
-    ConfigError, ConnectError, Endpoint, EnqueueError, Granularity, LinkError, NameError, Queue, QueueName,
-    RequestError, RetryPolicy, Stopped, SubscribeError, SubscriptionError, WorkerError,
+    CommandError, ConfigError, ConnectError, ConnectionError, DelayTooLong, Endpoint, EnqueueError,
+    Granularity, LinkError, NameError, ProtocolError, Queue, QueueName, RequestError, RetryPolicy,
+    ShortString, Stopped, SubscribeError, SubscriptionError, WorkerError,
 };
-use leveret_core::connection::{CommandError, ConnectionError, ProtocolError};
-use leveret_core::delay::DelayTooLong;
 use leveret_core::envelope::RawPayload;
 
 fn queue() -> QueueName {
@@ -75,4 +74,15 @@ fn an_inner_error_is_told_by_the_outer_one() {
     assert!(outer.contains("broker.test:5672") && outer.contains("a frame on channel 7"), "{outer}");
     let outer = ConnectError::Link(unusable).to_string();
     assert!(outer.contains("all 1 channels of the connection are open"), "{outer}");
+}
+
+#[test]
+fn a_text_says_what_to_write_instead() {
+    let unknown = EnqueueError::UnknownQueue { queue: queue() }.to_string();
+    assert!(unknown.contains("Client::queue(..)"), "{unknown}");
+    let other = EnqueueError::DifferentDescription { queue: queue(), setting: "retry" }.to_string();
+    assert!(other.contains("another retry"), "{other}");
+    let text = ShortString::from_static("NOT_ALLOWED - vhost  not found");
+    let no_host = ConnectionError::VirtualHostRefused { virtual_host: ShortString::EMPTY, text }.to_string();
+    assert!(no_host.contains("leave out the last `/`") && no_host.contains("`%2f`"), "{no_host}");
 }
