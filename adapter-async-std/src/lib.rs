@@ -6,13 +6,11 @@
 
 mod runtime;
 
-pub use leveret_adapter::{
-    Closed, Config, ConfigError, ConnectError, ConnectedClient, Endpoint, EnqueueError, Granularity, HoldTtl,
-    Job, JobContext, JobError, JobId, JobSummary, JobType, LinkEnd, LinkError, NameError, Producer, Queue,
-    QueueCounts, QueueError, QueueName, Reconnect, Refusal, RequestError, RetryPolicy, SessionConfig,
-    Settled, Settlement, ShortString, Stopped, SubscribeError, SubscriptionError, UriError, Worker,
-    WorkerError, WorkerReport,
-};
+// All of it, so that a program needs no other crate to name what it meets. `Client` below takes the place of theirs.
+#[doc(inline)]
+pub use leveret_adapter::*;
+#[doc(no_inline)]
+pub use leveret_core;
 pub use runtime::{AsyncStd, Sleep, Tcp};
 
 /// A client on async-std that is not connected yet.

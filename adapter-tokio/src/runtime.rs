@@ -15,7 +15,10 @@ use tokio::net::TcpStream;
 /// Further away than this, a deadline is as good as never: about ten years. tokio's clock would overflow.
 const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// The tokio runtime in which it is used. Its clock is tokio's, which a test can pause.
+/// The tokio runtime in which it is used. Its clock is tokio's.
+///
+/// A test of a timer alone can pause that clock. A test with a socket cannot: once every task waits, a paused clock
+/// jumps to the next timer, also where bytes are on their way, and the client gives the broker up.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokio {
     origin: tokio::time::Instant,

@@ -11,7 +11,7 @@ use leveret_testkit::broker::tcp::TcpBroker;
 use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_tokio::{
     Client, Config, ConnectError, ConnectedClient, EnqueueError, Granularity, Job, JobContext, JobError,
-    LinkEnd, Queue, Reconnect, RetryPolicy, Settlement, WorkerError,
+    JobType, LinkEnd, Queue, Reconnect, RequestError, RetryPolicy, Settlement, WorkerError,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -86,7 +86,7 @@ async fn a_job_is_enqueued_and_run_and_gone() {
     stop.send(()).unwrap();
     let report = worker.await.unwrap().unwrap();
     assert_eq!((report.done, report.left), (1, 0));
-    let counts = client.inspect(queue.name().as_short()).await.unwrap().unwrap();
+    let counts = client.inspect(queue.name()).await.unwrap().unwrap();
     assert_eq!((counts.ready, counts.consumers), (0, 0));
     let closed = client.shutdown(Duration::from_secs(5)).await.unwrap();
     assert_eq!((closed.publish, closed.consume), (LinkEnd::Handshake, LinkEnd::Handshake));
@@ -214,7 +214,7 @@ async fn a_failing_job_is_tried_again_and_then_dead_lettered() {
     let seen = settlements(worker, is_dead).await;
     assert!(matches!(seen[0], Settlement::Retried { attempt: 2, .. }), "{seen:?}");
     assert!(reason(&seen[1]).contains("attempt 2 went wrong"), "{seen:?}");
-    let dead = client.inspect(&queue.name().dead()).await.unwrap().unwrap();
+    let dead = client.inspect(queue.name().dead()).await.unwrap().unwrap();
     assert_eq!(dead.ready, 1);
 }
 
@@ -377,10 +377,16 @@ async fn a_worker_says_what_is_wrong_with_it_before_it_consumes() {
         .worker(&queue)
         .handler(|_: Greet, _| async { Ok(()) })
         .handler(|_: Impostor, _| async { Ok(()) });
-    assert_eq!(twice.run().await, Err(WorkerError::DuplicateHandler { job_type: "greet" }));
+    assert_eq!(
+        twice.run().await,
+        Err(WorkerError::DuplicateHandler { job_type: JobType::from_static("greet") })
+    );
     let other = queue.clone().prefetch(5);
     let described = client.worker(&other).handler(|_: Greet, _| async { Ok(()) }).run().await;
-    assert_eq!(described, Err(WorkerError::DifferentDescription { queue: queue.name().clone() }));
+    assert_eq!(
+        described,
+        Err(WorkerError::DifferentDescription { queue: queue.name().clone(), setting: "prefetch" })
+    );
 }
 
 #[tokio::test]
@@ -404,12 +410,15 @@ async fn what_does_not_connect_says_why() {
 async fn an_inspected_queue_that_is_not_there_is_none_and_deleting_it_is_no_error() {
     let (broker, queue) = (broker(), queue());
     let client = connect(&broker, &queue).await;
-    let name = queue.name().as_short();
+    let name = queue.name();
     client.enqueue(&queue, &greet("ada")).await.unwrap();
     assert_eq!(client.inspect(name).await.unwrap().unwrap().ready, 1);
     assert_eq!(client.delete(name).await.unwrap(), 1);
     assert_eq!(client.inspect(name).await.unwrap(), None);
     assert_eq!(client.delete(name).await.unwrap(), 0);
+    let long = "q".repeat(256);
+    assert_eq!(client.inspect(&long).await, Err(RequestError::NameTooLong { bytes: 256 }));
+    assert_eq!(client.delete(long).await, Err(RequestError::NameTooLong { bytes: 256 }));
 }
 
 #[tokio::test]

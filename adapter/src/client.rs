@@ -178,8 +178,9 @@ impl ConnectedClient {
     /// # Cancel safety
     ///
     /// Nothing depends on the answer.
-    pub async fn inspect(&self, name: &ShortString) -> Result<Option<QueueCounts>, RequestError> {
-        self.request(|state, now| state.session.inspect(now, name), |state| &mut state.inspections).await
+    pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Option<QueueCounts>, RequestError> {
+        let name = short(name.as_ref())?;
+        self.request(|state, now| state.session.inspect(now, &name), |state| &mut state.inspections).await
     }
 
     /// Deletes a queue with everything in it, and answers with how many messages were ready. A queue that does not
@@ -193,8 +194,9 @@ impl ConnectedClient {
     ///
     /// A future that is dropped before it was polled has asked for nothing. After that the queue may be deleted or
     /// not.
-    pub async fn delete(&self, name: &ShortString) -> Result<u32, RequestError> {
-        self.request(|state, now| state.session.delete_queue(now, name), |state| &mut state.deletions).await
+    pub async fn delete(&self, name: impl AsRef<str>) -> Result<u32, RequestError> {
+        let name = short(name.as_ref())?;
+        self.request(|state, now| state.session.delete_queue(now, &name), |state| &mut state.deletions).await
     }
 
     /// Ends the client in order, and answers when it has ended.
@@ -202,7 +204,8 @@ impl ConnectedClient {
     /// Workers start no further job, and what they have not started goes back to the broker. Running handlers have
     /// `grace` to finish; what they enqueue until then and what they decided is confirmed and acknowledged. Once none is
     /// running, new jobs are refused and the connections are closed. What is left after the grace the broker delivers
-    /// again.
+    /// again. While the connection is down, handlers have the grace all the same, but what they decided is lost and
+    /// they can enqueue nothing.
     ///
     /// A second call waits for the same end. Every other handle of this client answers that it is closed from then on.
     ///
@@ -218,15 +221,18 @@ impl ConnectedClient {
         let ended = shared.command(|state, now, wakes| match &state.end {
             Some(End::Closed(closed)) => Err(closed.clone()),
             _ => {
-                state.shut_down(now, grace, wakes);
+                let running = state.shut_down(now, grace, wakes);
                 let ticket = state.ticket();
                 state.closing.add(ticket);
-                Ok(Answer::new(shared, |state| &mut state.closing, ticket))
+                Ok((running, Answer::new(shared, |state| &mut state.closing, ticket)))
             }
         });
         match ended? {
             Err(closed) => Ok(closed),
-            Ok(answer) => answer.await?.ok_or(Stopped::DriverGone),
+            Ok((running, answer)) => {
+                tracing::info!(target: "leveret", "shutting down: {running} handlers have up to {grace:?}");
+                answer.await?.ok_or(Stopped::DriverGone)
+            }
         }
     }
 
@@ -249,6 +255,10 @@ impl ConnectedClient {
         let answer = asked.unwrap_or(Err(RequestError::Closed))?;
         answer.await.ok().flatten().unwrap_or(Err(RequestError::Closed))
     }
+}
+
+fn short(name: &str) -> Result<ShortString, RequestError> {
+    ShortString::new(name).map_err(|too_long| RequestError::NameTooLong { bytes: too_long.bytes })
 }
 
 impl fmt::Debug for ConnectedClient {

@@ -9,9 +9,8 @@ use leveret_core::text::ShortString;
 /// Where the broker is, how to log in, and the limits that a client keeps.
 ///
 /// ```
-/// use std::time::Duration;
-/// use leveret_adapter::Config;
-///
+/// # use std::time::Duration;
+/// # use leveret_adapter::Config;
 /// let config = Config::from_uri("amqp://guest:guest@localhost:5672/%2f")?
 ///     .connection_name("mailer")
 ///     .heartbeat(Duration::from_secs(20));

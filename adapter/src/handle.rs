@@ -1,13 +1,12 @@
 //! What every handle of one client holds.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leveret_core::envelope::JobId;
 use leveret_core::session::{ConfigError, EnqueueError, NewJob, PublishId, Session, SessionConfig};
-use leveret_core::topology::{Queue, QueueName};
+use leveret_core::topology::{Queue, QueueName, QueuePlan};
 
 use crate::runtime::Spawn;
 use crate::shared::{Answer, Shared, Ticket};
@@ -18,19 +17,14 @@ const DROP_GRACE: Duration = Duration::from_secs(5);
 /// One client. When the last handle is dropped, the client shuts itself down.
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) queues: BTreeMap<QueueName, Known>,
-}
-
-/// A queue as the session knows it.
-pub(crate) struct Known {
-    pub(crate) queue: Queue,
-    pub(crate) prefetch: NonZeroU16,
+    /// The queues as the session knows them.
+    pub(crate) queues: BTreeMap<QueueName, QueuePlan>,
 }
 
 /// Why a queue cannot be used: not with this client, or not with this description.
 pub(crate) enum Unusable {
     Unknown(QueueName),
-    DescribedOtherwise(QueueName),
+    DescribedOtherwise { queue: QueueName, setting: &'static str },
 }
 
 /// What to do when too much is waiting already.
@@ -53,19 +47,20 @@ impl Handle {
     pub(crate) fn new(config: SessionConfig, runtime: impl Spawn) -> Result<Self, ConfigError> {
         let mut queues = BTreeMap::new();
         for queue in &config.queues {
-            let prefetch = queue.plan().map_err(ConfigError::Queue)?.prefetch();
-            queues.insert(queue.name().clone(), Known { queue: queue.clone(), prefetch });
+            queues.insert(queue.name().clone(), queue.plan().map_err(ConfigError::Queue)?);
         }
         let session = Session::new(config, runtime.seed())?;
         Ok(Self { shared: Shared::new(session, runtime), queues })
     }
 
     /// What is known of a queue, provided that the caller describes it as the client was told.
-    pub(crate) fn known(&self, queue: &Queue) -> Result<&Known, Unusable> {
-        match self.queues.get(queue.name()) {
-            Some(known) if known.queue == *queue => Ok(known),
-            Some(_) => Err(Unusable::DescribedOtherwise(queue.name().clone())),
-            None => Err(Unusable::Unknown(queue.name().clone())),
+    pub(crate) fn known(&self, queue: &Queue) -> Result<&QueuePlan, Unusable> {
+        let Some(known) = self.queues.get(queue.name()) else {
+            return Err(Unusable::Unknown(queue.name().clone()));
+        };
+        match known.description().differs_in(queue) {
+            None => Ok(known),
+            Some(setting) => Err(Unusable::DescribedOtherwise { queue: queue.name().clone(), setting }),
         }
     }
 

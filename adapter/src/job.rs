@@ -20,7 +20,7 @@ use crate::text::bounded;
 /// with defaults, and give a changed meaning a new name.
 ///
 /// ```
-/// use leveret_adapter::Job;
+/// # use leveret_adapter::Job;
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
@@ -33,15 +33,32 @@ use crate::text::bounded;
 /// }
 /// ```
 pub trait Job: Serialize + DeserializeOwned + Send + 'static {
-    /// The job type on the wire, which finds the handler. A name that is empty, longer than 255 bytes or holds a
-    /// zero byte does not compile where it is used.
+    /// The job type on the wire, which finds the handler: 1 to 255 bytes, none of them zero.
+    ///
+    /// Any other name fails `cargo build` where a call that enqueues or handles the job is compiled in. `cargo check`
+    /// does not look at it.
     const NAME: &'static str;
 }
 
 /// Why a handler did not finish its job, and what is to be done with it.
 ///
-/// Any error converts into one that is retried, so `?` works in a handler. The text is kept up to 4 KiB; it goes
-/// into the dead-letter queue with the job when the attempts are used up.
+/// Whatever implements [`std::error::Error`] converts into one that is retried, so `?` works in a handler. Types that
+/// hold any error, such as `anyhow::Error`, `eyre::Report` and `Box<dyn Error + Send + Sync>`, do not implement it;
+/// for them say what is to be done:
+///
+/// ```
+/// # use leveret_adapter::JobError;
+/// # fn bill(customer: &str) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> { Ok(customer.parse()?) }
+/// # fn book(amount: u32) {}
+/// async fn charge(customer: &str) -> Result<(), JobError> {
+///     let amount = bill(customer).map_err(JobError::retry)?;
+///     book(amount);
+///     Ok(())
+/// }
+/// ```
+///
+/// The text is kept up to 4 KiB, with all causes; it goes into the dead-letter queue with the job when the attempts
+/// are used up.
 pub struct JobError {
     fate: Fate,
     text: String,
@@ -199,7 +216,8 @@ impl JobContext {
         self.redelivered
     }
 
-    /// The application's correlation id, if the job was enqueued with one.
+    /// The application's correlation id, if the job was enqueued with one: by a producer of another system, or through
+    /// `leveret_core::session`. The producers of this crate set none.
     #[must_use]
     pub fn correlation_id(&self) -> Option<&str> {
         self.correlation_id.as_deref()

@@ -12,6 +12,9 @@
 //! | [`ConnectedClient`], [`Producer`] | enqueue jobs |
 //! | [`Worker`], [`Job`], [`JobContext`], [`JobError`] | run jobs |
 //! | [`Runtime`], [`Spawn`], [`Transport`], [`Timer`] | what a runtime gives |
+//!
+//! What the types here show in their signatures, fields and errors has its name here too. The crate of a runtime
+//! re-exports all of it, so that a program needs that crate alone.
 #![forbid(unsafe_code)]
 
 mod client;
@@ -33,16 +36,23 @@ mod testing;
 pub use client::{Client, ConnectedClient};
 pub use config::Config;
 pub use job::{Job, JobContext, JobError};
-pub use leveret_core::connection::UriError;
-pub use leveret_core::delay::{Granularity, HoldTtl};
-pub use leveret_core::envelope::{JobId, JobType};
-pub use leveret_core::retry::RetryPolicy;
-pub use leveret_core::session::{
-    Closed, ConfigError, ConnectError, Endpoint, EnqueueError, JobSummary, LinkEnd, LinkError, QueueCounts,
-    Reconnect, Refusal, RequestError, SessionConfig, Settled, Settlement, SubscribeError, SubscriptionError,
+pub use leveret_core::connection::{
+    ChannelId, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials, HandshakeStage,
+    ProtocolError, ProtocolVersion, UriError,
 };
-pub use leveret_core::text::ShortString;
-pub use leveret_core::topology::{NameError, Queue, QueueError, QueueName};
+pub use leveret_core::delay::{DelayTooLong, Granularity, GranularityError, HoldTtl};
+pub use leveret_core::envelope::{JobId, JobIdError, JobType, JobTypeError, PayloadError};
+pub use leveret_core::retry::{Backoff, Exponential, RetryPolicy};
+pub use leveret_core::session::{
+    Closed, ConfigError, ConnectError, ConnectFailure, DeliveryId, Endpoint, EnqueueError, JobSummary,
+    LinkEnd, LinkError, QueueCounts, Reconnect, Refusal, RequestError, SessionConfig, Settled, Settlement,
+    SubscribeError, SubscriptionError, SubscriptionId,
+};
+pub use leveret_core::text::{ShortString, TextTooLong};
+pub use leveret_core::time::{Instant, UnixMillis};
+pub use leveret_core::topology::{
+    Mismatch, NameError, Queue, QueueDeclaration, QueueError, QueueName, QueuePlan,
+};
 pub use producer::Producer;
 pub use runtime::{Runtime, Spawn, Timer, Transport};
 pub use shared::Stopped;

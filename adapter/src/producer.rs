@@ -118,7 +118,9 @@ pub(crate) fn enqueue<J: Job>(
 fn known(handle: &Handle, queue: &Queue) -> Result<(), EnqueueError> {
     match handle.known(queue) {
         Ok(_) => Ok(()),
-        Err(Unusable::DescribedOtherwise(queue)) => Err(EnqueueError::DifferentDescription { queue }),
+        Err(Unusable::DescribedOtherwise { queue, setting }) => {
+            Err(EnqueueError::DifferentDescription { queue, setting })
+        }
         Err(Unusable::Unknown(queue)) => Err(EnqueueError::UnknownQueue { queue }),
     }
 }

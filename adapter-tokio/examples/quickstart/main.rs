@@ -9,12 +9,13 @@
 //! The first starts a broker in this process. The second does the same on yours and removes its queues afterwards.
 //! Either checks what happened and ends with a line that begins with `quickstart: ok`, or exits with an error.
 
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
 
 mod jobs;
 mod timeline;
 
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,17 @@ const BACKLOG: usize = 12;
 const TOO_LONG: Duration = Duration::from_secs(28);
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("quickstart: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     // 1. A broker: yours, or one in this process.
     #[expect(clippy::disallowed_methods, reason = "an example is configured by its environment")]
     let given = std::env::var("AMQP_URL").ok();

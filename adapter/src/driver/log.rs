@@ -1,41 +1,100 @@
 //! What an operator may want to know, as events of `tracing` with target `leveret`.
 
-use leveret_core::session::SessionEvent;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn log(event: &SessionEvent) {
-    match event {
-        SessionEvent::Connected { link } => tracing::info!(target: "leveret", %link, "connected"),
-        SessionEvent::Disconnected { link, cause } => {
-            tracing::warn!(target: "leveret", %link, %cause, "disconnected");
+use leveret_core::session::{Endpoint, LinkError, LinkId, SessionEvent, Settled, Settlement};
+use leveret_core::topology::QueuePlan;
+
+use crate::shared::Outside;
+
+/// Says what happens, and remembers of the links what makes it plain.
+#[derive(Default)]
+pub(super) struct Log {
+    /// Where each link was told to connect last.
+    endpoints: BTreeMap<LinkId, Endpoint>,
+    up: BTreeSet<LinkId>,
+}
+
+impl Log {
+    pub(super) fn event(&mut self, outside: &Outside) {
+        let queue = outside.plan.as_ref().map(|plan| tracing::field::display(plan.name()));
+        match &outside.event {
+            SessionEvent::Connect { link, endpoint, .. } => {
+                tracing::debug!(target: "leveret", %link, %endpoint, "connecting");
+                self.endpoints.insert(*link, endpoint.clone());
+            }
+            SessionEvent::Connected { link } => {
+                let endpoint = self.endpoints.get(link).map(tracing::field::display);
+                tracing::info!(target: "leveret", %link, endpoint, "connected");
+                self.up.insert(*link);
+            }
+            SessionEvent::Disconnected { link, cause } => disconnected(*link, self.up.remove(link), cause),
+            SessionEvent::Blocked { link, reason } => {
+                tracing::warn!(target: "leveret", %link, %reason, "the broker takes no publishes for now");
+            }
+            SessionEvent::Unblocked { link } => {
+                tracing::info!(target: "leveret", %link, "the broker takes publishes again");
+            }
+            SessionEvent::QueueRefused(refusal) => {
+                tracing::error!(target: "leveret", %refusal, "publishes to this queue fail");
+            }
+            SessionEvent::SubscriptionStarted { .. } => {
+                tracing::debug!(target: "leveret", queue, "consuming");
+            }
+            SessionEvent::SubscriptionEnded { result: Ok(left), .. } => {
+                tracing::debug!(target: "leveret", queue, unsettled = left.unsettled, "consuming ended");
+            }
+            SessionEvent::SubscriptionEnded { result: Err(error), .. } => {
+                tracing::error!(target: "leveret", queue, %error, "consuming ended by itself");
+            }
+            SessionEvent::Settled(settled) => {
+                if let Some(plan) = &outside.plan {
+                    settlement(plan, settled);
+                }
+            }
+            _ => {}
         }
-        SessionEvent::Blocked { link, reason } => {
-            tracing::warn!(target: "leveret", %link, %reason, "the broker takes no publishes for now");
+    }
+}
+
+fn disconnected(link: LinkId, was_up: bool, cause: &LinkError) {
+    match (was_up, cause.is_permanent()) {
+        (_, true) => {
+            tracing::error!(target: "leveret", %link, %cause, "cannot connect, and trying again cannot help");
         }
-        SessionEvent::Unblocked { link } => {
-            tracing::info!(target: "leveret", %link, "the broker takes publishes again");
-        }
-        SessionEvent::QueueRefused(refusal) => {
-            tracing::error!(target: "leveret", %refusal, "publishes to this queue fail");
-        }
-        SessionEvent::SubscriptionStarted { subscription } => {
-            tracing::debug!(target: "leveret", %subscription, "consuming");
-        }
-        SessionEvent::SubscriptionEnded { subscription, result: Ok(left) } => {
-            tracing::debug!(target: "leveret", %subscription, unsettled = left.unsettled, "consuming ended");
-        }
-        SessionEvent::SubscriptionEnded { subscription, result: Err(error) } => {
-            tracing::error!(target: "leveret", %subscription, %error, "consuming ended by itself");
-        }
-        SessionEvent::Settled(settled) => {
-            let job = settled.job.as_ref();
-            tracing::warn!(
+        (true, false) => tracing::warn!(target: "leveret", %link, %cause, "disconnected: connecting again"),
+        (false, false) => tracing::warn!(target: "leveret", %link, %cause, "cannot connect: trying again"),
+    }
+}
+
+/// Says how a delivery ended, and what happens next.
+fn settlement(plan: &QueuePlan, settled: &Settled) {
+    let job = settled.job.as_ref();
+    macro_rules! event {
+        ($level:ident, $($field:tt)*) => {
+            tracing::$level!(
                 target: "leveret",
-                subscription = %settled.subscription,
+                queue = %plan.name(),
                 job_id = job.map(|job| tracing::field::display(job.id)),
                 job_type = job.map(|job| tracing::field::display(&job.job_type)),
                 attempt = job.map(|job| job.attempt),
-                settlement = ?settled.settlement,
-                "delivery settled otherwise than by a handler"
+                max_attempts = job.map(|_| plan.retry().max_attempts()),
+                $($field)*
+            )
+        };
+    }
+    match &settled.settlement {
+        Settlement::DeadLettered { reason, into } => event!(error, %into, %reason, "dead letter"),
+        Settlement::Rejected { reason } => {
+            event!(error, %reason, "rejected: the queue keeps no dead letters");
+        }
+        Settlement::HandedBack { cause: Some(cause) } => {
+            event!(warn, %cause, "handed back, as what follows it was not published: the broker delivers it again");
+        }
+        Settlement::Stale => {
+            event!(
+                warn,
+                "too late to settle, as its connection or the grace has ended: the broker delivers it again"
             );
         }
         _ => {}

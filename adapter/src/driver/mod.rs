@@ -3,7 +3,8 @@
 //! It owns the sockets, their buffers and the timer, and makes no decision. One turn of its loop is:
 //!
 //! 1. under the lock: give the session what was read, what connected, what ended and whether the timer expired,
-//!    then take out of it what to transmit, its deadline and its events, in this order;
+//!    then take out of it what to transmit, its deadline and its events, in this order, and end what has no more
+//!    time;
 //! 2. without the lock: wake who was answered, log, connect and drop sockets as told;
 //! 3. write, read, and wait for the timer.
 //!
@@ -26,9 +27,10 @@ use leveret_core::time::Instant;
 
 use leaving::Leaving;
 use link::Link;
+use log::Log;
 
 use crate::runtime::{Runtime, Timer};
-use crate::shared::{Shared, Stopped};
+use crate::shared::{Outside, Shared, Stopped};
 use crate::waiters::Wakes;
 
 /// Turns per poll. With the bounds on a turn this keeps one busy client from starving the other tasks of its thread.
@@ -49,14 +51,15 @@ pub(crate) struct Driver<R: Runtime> {
     armed: Option<Instant>,
     expired: bool,
     wakes: Wakes,
-    outside: Vec<SessionEvent>,
+    outside: Vec<Outside>,
+    log: Log,
 }
 
 /// What a turn under the lock found.
 struct Turn {
     /// Whether there is more to do before anything is waited for.
     more: bool,
-    /// The session's deadline.
+    /// When there is something to do at the latest.
     deadline: Option<Instant>,
     /// Whether the session has ended.
     ended: bool,
@@ -74,6 +77,7 @@ impl<R: Runtime> Driver<R> {
             expired: false,
             wakes: Wakes::default(),
             outside: Vec::new(),
+            log: Log::default(),
         }
     }
 
@@ -95,7 +99,7 @@ impl<R: Runtime> Driver<R> {
                     link.fill(&mut state.session, now);
                 }
             }
-            let deadline = state.session.poll_timeout();
+            let timeout = state.session.poll_timeout();
             let mut left = EVENTS_PER_TURN;
             while left > 0
                 && let Some(event) = state.session.poll_event()
@@ -103,11 +107,12 @@ impl<R: Runtime> Driver<R> {
                 left -= 1;
                 outside.extend(state.deliver(now, event, wakes));
             }
+            let graces = state.handle_graces(now, wakes);
             more |= left == 0 || std::mem::take(&mut state.dirty);
             for link in &mut *links {
                 more |= link.look(&state.session);
             }
-            Turn { more, deadline, ended: state.end.is_some() }
+            Turn { more, deadline: timeout.into_iter().chain(graces).min(), ended: state.end.is_some() }
         });
         wakes.wake();
         turn
@@ -115,10 +120,10 @@ impl<R: Runtime> Driver<R> {
 
     /// Does what the session wants of the sockets, and says what an operator may want to know.
     fn act(&mut self, now: Instant) {
-        for event in self.outside.drain(..) {
-            match event {
+        for outside in self.outside.drain(..) {
+            self.log.event(&outside);
+            match outside.event {
                 SessionEvent::Connect { link, attempt, endpoint } => {
-                    tracing::debug!(target: "leveret", %link, %endpoint, "connecting");
                     let runtime = self.runtime.clone();
                     let connecting = async move { runtime.connect(&endpoint).await };
                     let link = self.links.iter_mut().find(|known| known.id() == link);
@@ -130,7 +135,7 @@ impl<R: Runtime> Driver<R> {
                     let socket = link.expect("there is one for each of `LinkId::ALL`").drop_socket(attempt);
                     self.leaving.extend(socket.filter(|_| flush).map(|socket| Leaving::new(socket, now)));
                 }
-                event => log::log(&event),
+                _ => {}
             }
         }
     }

@@ -17,7 +17,7 @@ use leveret_core::session::Session;
 use leveret_core::time::{Instant, UnixMillis};
 
 pub(crate) use answer::Answer;
-pub(crate) use state::{End, State, Ticket};
+pub(crate) use state::{End, Outside, State, Ticket};
 
 use crate::panic::BoxFuture;
 use crate::runtime::Spawn;

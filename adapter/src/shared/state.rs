@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use leveret_core::session::{
     Closed, ConnectError, EnqueueError, PublishId, QueueCounts, RequestError, RequestId, Session,
-    SessionEvent, Settled, Settlement, SubscriptionId,
+    SessionEvent, SubscriptionId,
 };
 use leveret_core::settle::{DeliveryId, Outcome};
 use leveret_core::time::Instant;
+use leveret_core::topology::QueuePlan;
 
 use super::Stopped;
 use crate::waiters::{Waiters, Wakes};
@@ -31,6 +32,8 @@ pub(crate) struct State {
     /// Those who wait for the end of the session.
     pub(crate) closing: Waiters<Ticket, Closed>,
     pub(crate) workers: BTreeMap<SubscriptionId, Dispatch>,
+    /// How the session has ended, while handlers still have time.
+    closed: Option<Closed>,
     /// Whether the session was told to end.
     pub(crate) shutting_down: bool,
     /// Whether the session was given a command since its output was last taken.
@@ -41,6 +44,13 @@ pub(crate) struct State {
 /// Names somebody who waits for something that has no name of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
+
+/// An event for the sockets or the log.
+pub(crate) struct Outside {
+    pub(crate) event: SessionEvent,
+    /// The queue of the subscription that it is about.
+    pub(crate) plan: Option<QueuePlan>,
+}
 
 /// How a session ended.
 pub(crate) enum End {
@@ -65,6 +75,7 @@ impl State {
             deletions: Waiters::new(),
             closing: Waiters::new(),
             workers: BTreeMap::new(),
+            closed: None,
             shutting_down: false,
             dirty: false,
             tickets: 0,
@@ -83,7 +94,7 @@ impl State {
         now: Instant,
         event: SessionEvent,
         wakes: &mut Wakes,
-    ) -> Option<SessionEvent> {
+    ) -> Option<Outside> {
         match event {
             SessionEvent::Ready => self.connecting.answer(&(), Ok(()), wakes),
             SessionEvent::ConnectFailed(error) => {
@@ -105,61 +116,84 @@ impl State {
                 }
             }
             SessionEvent::Settled(settled) => {
-                let note = is_remarkable(&settled).then(|| SessionEvent::Settled(settled.clone()));
+                let worker = self.workers.get_mut(&settled.subscription)?;
+                let note = worker.note(&settled).map(|settled| Outside {
+                    event: SessionEvent::Settled(settled),
+                    plan: Some(worker.plan().clone()),
+                });
                 let delivery = settled.delivery;
-                if let Some(worker) = self.workers.get_mut(&settled.subscription)
-                    && worker.settled(settled, wakes)
-                {
+                if worker.settled(settled, wakes) {
                     self.hand_back(now, delivery);
                 }
                 return note;
             }
-            SessionEvent::SubscriptionEnded { subscription, result } => {
-                let note = SessionEvent::SubscriptionEnded { subscription, result: result.clone() };
-                if let Some(worker) = self.workers.get_mut(&subscription)
-                    && worker.end(result, wakes)
-                {
-                    self.workers.remove(&subscription);
-                }
-                return Some(note);
+            SessionEvent::SubscriptionStarted { subscription } => {
+                let plan = self.workers.get(&subscription).map(|worker| worker.plan().clone());
+                return Some(Outside { event, plan });
             }
-            SessionEvent::Closed(closed) => {
-                self.closing.answer_all(|| closed.clone(), wakes);
-                self.finish(End::Closed(closed), wakes);
+            SessionEvent::SubscriptionEnded { subscription, ref result } => {
+                let worker = self.workers.get_mut(&subscription)?;
+                worker.end(result.clone(), wakes);
+                let plan = Some(worker.plan().clone());
+                return Some(Outside { event, plan });
             }
-            outside => return Some(outside),
+            SessionEvent::Closed(closed) => self.closed = Some(closed),
+            event => return Some(Outside { event, plan: None }),
         }
         None
     }
 
+    /// After the events: ends what has no more time, or nothing to wait for. Answers when the next grace ends that
+    /// the session does not wait for itself.
+    pub(crate) fn handle_graces(&mut self, now: Instant, wakes: &mut Wakes) -> Option<Instant> {
+        self.workers.retain(|_, worker| {
+            worker.expire(now, wakes);
+            !worker.is_over()
+        });
+        let next = self.workers.values().filter_map(Dispatch::lingers_until).min();
+        if next.is_none()
+            && let Some(closed) = self.closed.take()
+        {
+            self.closing.answer_all(|| closed.clone(), wakes);
+            self.finish(End::Closed(closed), wakes);
+        }
+        next
+    }
+
     /// Ends a subscription: no further job of it starts, what has not started goes back to the broker, and running
-    /// handlers have until the end of the grace.
+    /// handlers have until the end of the grace. Answers how many these are, where there is such a subscription.
     pub(crate) fn unsubscribe(
         &mut self,
         now: Instant,
         subscription: SubscriptionId,
         grace: Duration,
         wakes: &mut Wakes,
-    ) {
+    ) -> Option<usize> {
         self.session.unsubscribe(now, subscription, grace);
-        self.stop_worker(now, subscription, wakes);
+        self.stop_worker(now, subscription, now + grace, wakes)
     }
 
     /// The same for all subscriptions, and then for the session.
-    pub(crate) fn shut_down(&mut self, now: Instant, grace: Duration, wakes: &mut Wakes) {
+    pub(crate) fn shut_down(&mut self, now: Instant, grace: Duration, wakes: &mut Wakes) -> usize {
         self.shutting_down = true;
         self.session.shutdown(now, grace);
         let all: Vec<SubscriptionId> = self.workers.keys().copied().collect();
-        for subscription in all {
-            self.stop_worker(now, subscription, wakes);
-        }
+        all.into_iter().filter_map(|worker| self.stop_worker(now, worker, now + grace, wakes)).sum()
     }
 
-    fn stop_worker(&mut self, now: Instant, subscription: SubscriptionId, wakes: &mut Wakes) {
-        let unstarted = self.workers.get_mut(&subscription).map(|worker| worker.stop(wakes));
-        for job in unstarted.into_iter().flatten() {
+    fn stop_worker(
+        &mut self,
+        now: Instant,
+        subscription: SubscriptionId,
+        by: Instant,
+        wakes: &mut Wakes,
+    ) -> Option<usize> {
+        let worker = self.workers.get_mut(&subscription)?;
+        let running = worker.running();
+        for job in worker.stop(by, wakes) {
             self.hand_back(now, job.delivery);
         }
+        Some(running)
     }
 
     /// Whom to wake because nothing that waits will be answered any more.
@@ -186,10 +220,4 @@ impl State {
         // The only error is that it is stale, and then the broker has it already.
         let _ = self.session.settle(now, delivery, &Outcome::HandBack);
     }
-}
-
-/// Whether an operator may want to know: what a handler decided is logged where it was decided.
-const fn is_remarkable(settled: &Settled) -> bool {
-    settled.job.is_none()
-        || matches!(settled.settlement, Settlement::HandedBack { cause: Some(_) } | Settlement::Stale)
 }

@@ -147,9 +147,9 @@ fn a_queue_that_is_described_otherwise_is_refused_before_anything_is_sent() {
     let other = queue().prefetch(99);
     let name = other.name().clone();
     let refused = runtime.block_on(client.enqueue(&other, &Greet::new("ada")));
-    assert_eq!(refused, Err(EnqueueError::DifferentDescription { queue: name.clone() }));
+    assert_eq!(refused, Err(EnqueueError::DifferentDescription { queue: name.clone(), setting: "prefetch" }));
     let refused = runtime.block_on(client.worker(&other).handler(|_: Greet, _| async { Ok(()) }).run());
-    assert_eq!(refused, Err(crate::WorkerError::DifferentDescription { queue: name }));
+    assert_eq!(refused, Err(crate::WorkerError::DifferentDescription { queue: name, setting: "prefetch" }));
     let unknown = crate::Queue::new("unknown").unwrap();
     assert!(matches!(client.producer(&unknown), Err(EnqueueError::UnknownQueue { .. })));
     broker.serve(&runtime);
@@ -168,7 +168,7 @@ fn handles_and_their_futures_can_be_sent_to_other_threads() {
     is_shared(&client);
     let greet = Greet::new("ada");
     drop(is_sent(client.enqueue(&queue(), &greet)));
-    drop(is_sent(client.inspect(queue().name().as_short())));
+    drop(is_sent(client.inspect(queue().name())));
     drop(is_sent(client.shutdown(Duration::ZERO)));
     let producer = is_sent(client.producer(&queue()).unwrap());
     is_shared(&producer);

@@ -3,10 +3,12 @@
 //! A slot is a task that runs one job after another, so that in steady state no task is made per job. Slots are
 //! made when a job finds none idle, up to the queue's prefetch count: the broker never has more jobs with us.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Context, Poll, Waker};
 
 use leveret_core::session::{DeliveryId, JobDelivery, Left, Settled, Settlement, SubscriptionError};
+use leveret_core::time::Instant;
+use leveret_core::topology::QueuePlan;
 
 use super::report::WorkerReport;
 use crate::waiters::Wakes;
@@ -19,15 +21,22 @@ pub(super) const OBSERVER_BACKLOG: usize = 4096;
 /// There are never more jobs in `ready` than the queue's prefetch count: the broker delivers no more than that before
 /// some are settled, and those that became stale are taken out before it delivers them again.
 pub(crate) struct Dispatch {
+    plan: QueuePlan,
     ready: VecDeque<JobDelivery>,
     /// Slots that wait for a job.
     idle: BTreeMap<SlotId, Waker>,
     slots: usize,
+    /// Handlers that run, also for a delivery that has become stale.
+    running: usize,
+    /// Jobs that their handler could not read, until they are settled.
+    unreadable: BTreeSet<DeliveryId>,
     /// Whether the runtime dropped a slot that it had not begun to run.
     no_tasks: bool,
-    limit: usize,
     next_slot: SlotId,
-    stopping: bool,
+    /// Once no further job may start: the end of the grace.
+    stop_by: Option<Instant>,
+    /// Whether that has passed.
+    overdue: bool,
     /// The future of `run`, which makes the slots and calls the observer.
     runner: Option<Waker>,
     /// Whether that future is gone.
@@ -54,16 +63,18 @@ pub(super) enum Step {
 }
 
 impl Dispatch {
-    /// At most `limit` jobs run at a time.
-    pub(super) fn new(limit: usize, observed: bool) -> Self {
+    pub(super) fn new(plan: QueuePlan, observed: bool) -> Self {
         Self {
+            plan,
             ready: VecDeque::new(),
             idle: BTreeMap::new(),
             slots: 0,
+            running: 0,
+            unreadable: BTreeSet::new(),
             no_tasks: false,
-            limit,
             next_slot: 0,
-            stopping: false,
+            stop_by: None,
+            overdue: false,
             runner: None,
             abandoned: false,
             unseen: observed.then(VecDeque::new),
@@ -72,9 +83,19 @@ impl Dispatch {
         }
     }
 
+    /// The queue that the jobs come from.
+    pub(crate) const fn plan(&self) -> &QueuePlan {
+        &self.plan
+    }
+
+    /// How many handlers run.
+    pub(crate) const fn running(&self) -> usize {
+        self.running
+    }
+
     /// Takes a job in. `false` when no further job may start.
     pub(crate) fn offer(&mut self, job: JobDelivery, wakes: &mut Wakes) -> bool {
-        if self.stopping || self.ended.is_some() {
+        if self.is_stopping() || self.ended.is_some() {
             return false;
         }
         self.ready.push_back(job);
@@ -82,9 +103,10 @@ impl Dispatch {
         true
     }
 
-    /// Starts no further job: answers with those that have not started, and lets idle slots end.
-    pub(crate) fn stop(&mut self, wakes: &mut Wakes) -> VecDeque<JobDelivery> {
-        self.stopping = true;
+    /// Starts no further job: answers with those that have not started, and lets idle slots end. Handlers have until
+    /// `by`; asking again can only shorten that.
+    pub(crate) fn stop(&mut self, by: Instant, wakes: &mut Wakes) -> VecDeque<JobDelivery> {
+        self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
         wakes.extend(std::mem::take(&mut self.idle).into_values());
         std::mem::take(&mut self.ready)
     }
@@ -105,12 +127,57 @@ impl Dispatch {
         unstarted
     }
 
-    /// Nothing more comes. `true` when nobody wants to know and this can go.
-    pub(crate) fn end(&mut self, result: Result<Left, SubscriptionError>, wakes: &mut Wakes) -> bool {
+    /// What an operator may want to know of a settlement: what a handler decided is logged where it was decided.
+    ///
+    /// Why a body or payload cannot be read is left out, as that text may quote it.
+    pub(crate) fn note(&mut self, settled: &Settled) -> Option<Settled> {
+        let unreadable = match settled.job {
+            None => Some("the body is no job"),
+            Some(_) => {
+                self.unreadable.remove(&settled.delivery).then_some("its handler cannot read the payload")
+            }
+        };
+        match settled.settlement {
+            Settlement::Done
+            | Settlement::Retried { .. }
+            | Settlement::Deferred { .. }
+            | Settlement::HandedBack { cause: None } => return None,
+            _ => {}
+        }
+        let mut settled = settled.clone();
+        if let Settlement::DeadLettered { reason, .. } | Settlement::Rejected { reason } =
+            &mut settled.settlement
+            && let Some(unreadable) = unreadable
+        {
+            unreadable.clone_into(reason);
+        }
+        Some(settled)
+    }
+
+    /// Nothing more comes from the session.
+    pub(crate) fn end(&mut self, result: Result<Left, SubscriptionError>, wakes: &mut Wakes) {
         self.ready.clear();
         self.ended = Some(result);
         self.wake_all(wakes);
-        self.abandoned
+    }
+
+    /// Until when this goes on although the session has no more to do with it: a subscription ends at once when its
+    /// connection is down, as nothing can be settled, and handlers that run have the grace all the same.
+    pub(crate) fn lingers_until(&self) -> Option<Instant> {
+        self.stop_by.filter(|_| self.ended.is_some() && self.running > 0 && !self.overdue)
+    }
+
+    /// Ends the grace if it is over.
+    pub(crate) fn expire(&mut self, now: Instant, wakes: &mut Wakes) {
+        if !self.overdue && self.stop_by.is_some_and(|by| by <= now) {
+            self.overdue = true;
+            wakes.extend(self.runner.take());
+        }
+    }
+
+    /// Whether nobody waits for anything of this any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.abandoned && self.ended.is_some() && self.lingers_until().is_none()
     }
 
     pub(crate) fn wake_all(&mut self, wakes: &mut Wakes) {
@@ -125,17 +192,18 @@ impl Dispatch {
         {
             return Poll::Ready(Step::Observe(std::mem::take(unseen)));
         }
-        if self.no_tasks && !self.stopping {
+        if self.no_tasks && !self.is_stopping() {
             return Poll::Ready(Step::NoTasks);
         }
-        let wanted = self.ready.len().min(self.limit - self.slots);
+        let wanted = self.ready.len().min(self.limit() - self.slots);
         if wanted > 0 {
             let first = self.next_slot;
             self.next_slot += wanted as SlotId;
             self.slots += wanted;
             return Poll::Ready(Step::Spawn(first..self.next_slot));
         }
-        match self.ended.take() {
+        let lingers = self.lingers_until().is_some();
+        match self.ended.take_if(|_| !lingers) {
             Some(Ok(left)) => Poll::Ready(Step::Ended(Ok(self.report.with_left(left)))),
             Some(Err(error)) => Poll::Ready(Step::Ended(Err(error))),
             None => {
@@ -145,17 +213,31 @@ impl Dispatch {
         }
     }
 
-    /// The runner is gone. `true` when this can go too.
-    pub(super) fn abandon(&mut self, wakes: &mut Wakes) -> bool {
+    /// The runner is gone.
+    pub(super) fn abandon(&mut self, wakes: &mut Wakes) {
         self.abandoned = true;
         wakes.retire(self.runner.take());
         self.unseen = None;
-        self.ended.is_some()
     }
 
-    /// The next job, if one is ready.
+    /// The next job, if one is ready: its handler runs from now on.
     pub(super) fn take(&mut self) -> Option<JobDelivery> {
-        self.ready.pop_front()
+        let job = self.ready.pop_front();
+        self.running += usize::from(job.is_some());
+        job
+    }
+
+    /// A handler has ended.
+    pub(super) fn finish(&mut self, wakes: &mut Wakes) {
+        self.running -= 1;
+        if self.running == 0 && self.ended.is_some() {
+            wakes.extend(self.runner.take());
+        }
+    }
+
+    /// The handler of this job could not read it; the session is about to dead-letter it.
+    pub(super) fn unreadable(&mut self, delivery: DeliveryId) {
+        self.unreadable.insert(delivery);
     }
 
     /// The next job for this slot; `None` when there will be no more.
@@ -166,7 +248,7 @@ impl Dispatch {
         wakes: &mut Wakes,
     ) -> Poll<Option<JobDelivery>> {
         let job = self.take();
-        if job.is_some() || self.stopping || self.ended.is_some() {
+        if job.is_some() || self.is_stopping() || self.ended.is_some() {
             wakes.retire(self.idle.remove(&slot));
             return Poll::Ready(job);
         }
@@ -195,11 +277,20 @@ impl Dispatch {
         found.is_ok_and(|index| self.ready.remove(index).is_some())
     }
 
+    const fn is_stopping(&self) -> bool {
+        self.stop_by.is_some()
+    }
+
+    /// How many jobs may run at a time.
+    fn limit(&self) -> usize {
+        self.plan.prefetch().get().into()
+    }
+
     /// The lowest idle slot is woken: under a light load the same few run everything.
     fn wake_for_ready(&mut self, wakes: &mut Wakes) {
         match self.idle.pop_first() {
             Some((_, slot)) => wakes.extend(Some(slot)),
-            None if self.slots < self.limit => wakes.extend(self.runner.take()),
+            None if self.slots < self.limit() => wakes.extend(self.runner.take()),
             None => {} // Every slot is busy, and takes the next job when it has finished its own.
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use leveret_core::envelope::JobType;
 use leveret_core::session::{SubscribeError, SubscriptionError};
 use leveret_core::topology::QueueName;
 
@@ -19,12 +20,14 @@ pub enum WorkerError {
     /// Two handlers were added for one job type. Nothing was consumed.
     DuplicateHandler {
         /// The job type.
-        job_type: &'static str,
+        job_type: JobType,
     },
     /// The queue is described otherwise than when the client was made. Nothing was consumed.
     DifferentDescription {
         /// The queue.
         queue: QueueName,
+        /// The first setting that differs, by the name of its setter.
+        setting: &'static str,
     },
     /// The subscription could not be begun. Nothing was consumed.
     Subscribe(SubscribeError),
@@ -48,10 +51,10 @@ impl fmt::Display for WorkerError {
             Self::DuplicateHandler { job_type } => {
                 write!(f, "the worker has two handlers for job type {job_type:?}: remove one")
             }
-            Self::DifferentDescription { queue } => write!(
+            Self::DifferentDescription { queue, setting } => write!(
                 f,
-                "queue \"{queue}\" is described otherwise than when this client was made: describe it once and share \
-                 the description"
+                "queue \"{queue}\" is described with another {setting} than when this client was made: describe it \
+                 once and share the description"
             ),
             Self::Subscribe(error) => error.fmt(f),
             Self::Ended(error) => error.fmt(f),
@@ -65,13 +68,4 @@ impl fmt::Display for WorkerError {
     }
 }
 
-impl std::error::Error for WorkerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Subscribe(error) => Some(error),
-            Self::Ended(error) => Some(error),
-            Self::Stopped(stopped) => Some(stopped),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for WorkerError {}

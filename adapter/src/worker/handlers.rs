@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::num::NonZeroU32;
 
-use leveret_core::envelope::RawPayload;
+use leveret_core::envelope::{JobType, RawPayload};
 use leveret_core::session::JobDelivery;
 use leveret_core::settle::Outcome;
-use leveret_core::topology::QueueName;
+use leveret_core::topology::{QueueName, QueuePlan};
 
 use super::WorkerError;
 use crate::job::{Job, JobContext, JobError};
@@ -19,13 +20,26 @@ type Handler =
 
 /// The handlers of one worker, by job type.
 pub(super) struct Handlers {
-    queue: QueueName,
-    by_type: BTreeMap<&'static str, Handler>,
+    plan: QueuePlan,
+    by_type: BTreeMap<JobType, Handler>,
+}
+
+/// How a run ended.
+pub(super) struct Ran {
+    pub(super) outcome: Outcome,
+    /// Whether it did not begin because the payload does not decode.
+    pub(super) unreadable: bool,
+}
+
+impl From<Outcome> for Ran {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, unreadable: false }
+    }
 }
 
 /// Handlers as they are added, in order; not checked yet.
 #[derive(Default)]
-pub(super) struct Registered(Vec<(&'static str, Handler)>);
+pub(super) struct Registered(Vec<(JobType, Handler)>);
 
 impl Registered {
     pub(super) fn add<J, F, T>(&mut self, handler: F)
@@ -39,54 +53,62 @@ impl Registered {
             let run: BoxFuture<_> = Box::pin(handler(job, context));
             Ok(run)
         };
-        self.0.push((J::NAME, Box::new(start)));
+        let job_type = const { JobType::from_static(J::NAME) };
+        self.0.push((job_type, Box::new(start)));
     }
 
     /// # Errors
     ///
     /// [`WorkerError::NoHandler`] and [`WorkerError::DuplicateHandler`].
-    pub(super) fn check(self, queue: QueueName) -> Result<Handlers, WorkerError> {
+    pub(super) fn check(self, plan: QueuePlan) -> Result<Handlers, WorkerError> {
         let mut by_type = BTreeMap::new();
         for (job_type, handler) in self.0 {
-            if by_type.insert(job_type, handler).is_some() {
+            if by_type.contains_key(&job_type) {
                 return Err(WorkerError::DuplicateHandler { job_type });
             }
+            by_type.insert(job_type, handler);
         }
         if by_type.is_empty() {
-            return Err(WorkerError::NoHandler { queue });
+            return Err(WorkerError::NoHandler { queue: plan.name().clone() });
         }
-        Ok(Handlers { queue, by_type })
+        Ok(Handlers { plan, by_type })
     }
 }
 
 impl Handlers {
-    /// Runs one job to its outcome. Never panics, whatever the handler does.
-    pub(super) async fn run(&self, delivery: &JobDelivery) -> Outcome {
-        let Some(handler) = self.by_type.get(delivery.envelope.job_type().as_str()) else {
-            return Outcome::DeadLetter { reason: self.no_handler(delivery) };
+    /// Runs one job to its end. Never panics, whatever the handler does.
+    pub(super) async fn run(&self, delivery: &JobDelivery) -> Ran {
+        let Some(handler) = self.by_type.get(delivery.envelope.job_type()) else {
+            return Ran::from(Outcome::DeadLetter { reason: self.no_handler(delivery) });
         };
-        let context = JobContext::new(self.queue.clone(), delivery);
+        let context = JobContext::new(self.queue().clone(), delivery);
         // A panic may come from the payload's `Deserialize` and from the handler before its first await.
         let result = match catch(|| handler(delivery.envelope.payload(), context)) {
             Ok(Ok(run)) => match Caught::new(run).await {
                 Ok(result) => result,
                 Err(panic) => Err(JobError::panicked(panic)),
             },
-            Ok(Err(reason)) => return Outcome::DeadLetter { reason },
+            Ok(Err(reason)) => {
+                return Ran { outcome: Outcome::DeadLetter { reason }, unreadable: true };
+            }
             Err(panic) => Err(JobError::panicked(panic)),
         };
-        match result {
+        Ran::from(match result {
             Ok(()) => Outcome::Done,
             Err(error) => error.into_outcome(),
-        }
+        })
     }
 
     pub(super) const fn queue(&self) -> &QueueName {
-        &self.queue
+        self.plan.name()
+    }
+
+    pub(super) const fn max_attempts(&self) -> NonZeroU32 {
+        self.plan.retry().max_attempts()
     }
 
     fn no_handler(&self, delivery: &JobDelivery) -> String {
-        let known: Vec<&str> = self.by_type.keys().copied().collect();
+        let known: Vec<&str> = self.by_type.keys().map(JobType::as_str).collect();
         bounded(format_args!(
             "no handler for job type {:?}; this worker has {}",
             delivery.envelope.job_type().as_str(),

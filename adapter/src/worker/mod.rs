@@ -46,12 +46,15 @@ type Observer = Box<dyn Fn(&Settled) + Send + Sync>;
 /// | the handler | the job |
 /// |---|---|
 /// | returns `Ok(())` | is acknowledged |
-/// | returns [`JobError::retry`], or panics | is tried again as the queue's retry policy says, or dead-lettered when that was the last attempt |
+/// | returns [`JobError::retry`] or an error by `?`, or panics | is tried again as the queue's retry policy says, or dead-lettered when that was the last attempt |
 /// | returns [`JobError::retry_after`] | the same, after a delay of its own |
 /// | returns [`JobError::defer`] | comes back ahead of what waits, with no attempt used up |
 /// | returns [`JobError::fatal`] | is dead-lettered |
 /// | does not exist for its type, or cannot have its payload | is dead-lettered |
 /// | is cut off by a crash or a lost connection | is delivered again |
+///
+/// `?` takes any error that implements [`std::error::Error`]. `anyhow::Error` and `Box<dyn Error + Send + Sync>` do
+/// not: they take `.map_err(JobError::retry)?`.
 #[must_use = "a worker does nothing until it is run"]
 pub struct Worker {
     handle: Arc<Handle>,
@@ -66,7 +69,26 @@ impl Worker {
         Self { handle, queue, handlers: Registered::default(), observer: None, grace: DEFAULT_GRACE }
     }
 
-    /// Adds the handler of one job type.
+    /// Adds the handler of one job type. It is called once for each run of a job; what it needs of the program it
+    /// clones for that run:
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use leveret_adapter::{Job, JobContext, JobError, Worker};
+    /// # #[derive(serde::Serialize, serde::Deserialize)]
+    /// # struct SendEmail { to: String }
+    /// # impl Job for SendEmail { const NAME: &'static str = "send-email"; }
+    /// # struct Mailer;
+    /// # impl Mailer { async fn deliver(&self, to: &str) -> std::io::Result<()> { Ok(()) } }
+    /// # fn with_handler(worker: Worker) -> Worker {
+    /// let mailer = Arc::new(Mailer);
+    /// let worker = worker.handler(move |job: SendEmail, _: JobContext| {
+    ///     let mailer = mailer.clone();
+    ///     async move { mailer.deliver(&job.to).await.map_err(JobError::retry) }
+    /// });
+    /// # worker
+    /// # }
+    /// ```
     ///
     /// A second one for the same type is refused when the worker runs.
     pub fn handler<J, F, T>(mut self, handler: F) -> Self
@@ -115,7 +137,8 @@ impl Worker {
     ///
     /// Then no further job is started, what was delivered and has not started goes back to the broker, and running
     /// handlers have the [grace](Self::grace) to finish; what they decided is confirmed and acknowledged before
-    /// this returns.
+    /// this returns. While the connection is down they have the grace too, but what they decided comes too late
+    /// ([`WorkerReport::stale`]): the broker delivers their jobs again.
     ///
     /// # Errors
     ///
@@ -179,19 +202,19 @@ struct Running {
 impl Running {
     fn start(worker: Worker) -> Result<Self, WorkerError> {
         let Worker { handle, queue, handlers, observer, grace } = worker;
-        let limit = match handle.known(&queue) {
-            Ok(known) => known.prefetch.get().into(),
-            Err(Unusable::DescribedOtherwise(queue)) => {
-                return Err(WorkerError::DifferentDescription { queue });
+        let plan = match handle.known(&queue) {
+            Ok(plan) => plan.clone(),
+            Err(Unusable::DescribedOtherwise { queue, setting }) => {
+                return Err(WorkerError::DifferentDescription { queue, setting });
             }
             Err(Unusable::Unknown(queue)) => {
                 return Err(WorkerError::Subscribe(SubscribeError::UnknownQueue { queue }));
             }
         };
-        let handlers = Arc::new(handlers.check(queue.name().clone())?);
+        let handlers = Arc::new(handlers.check(plan.clone())?);
         let subscribed = handle.shared.command(|state, now, _| {
             let subscription = state.session.subscribe(now, queue.name())?;
-            state.workers.insert(subscription, Dispatch::new(limit, observer.is_some()));
+            state.workers.insert(subscription, Dispatch::new(plan, observer.is_some()));
             Ok(subscription)
         });
         let subscription = subscribed.map_err(WorkerError::Stopped)?.map_err(WorkerError::Subscribe)?;
@@ -234,24 +257,26 @@ impl Running {
     }
 
     fn stop(&self) {
-        // Where nothing can be commanded any more, the next step says why.
-        let _ = self
+        let stopped = self
             .handle
             .shared
             .command(|state, now, wakes| state.unsubscribe(now, self.subscription, self.grace, wakes));
+        // Where nothing can be commanded any more, the next step says why.
+        if let Ok(Some(running)) = stopped {
+            let (queue, grace) = (self.handlers.queue(), self.grace);
+            tracing::info!(target: "leveret", %queue, "stopping: {running} handlers have up to {grace:?}");
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.handle.shared.command(|state, now, wakes| {
-            if let Some(worker) = state.workers.get_mut(&self.subscription) {
-                if worker.abandon(wakes) {
-                    state.workers.remove(&self.subscription);
-                } else {
-                    state.unsubscribe(now, self.subscription, self.grace, wakes);
-                }
-            }
+        let abandoned = self.handle.shared.with(|state, wakes| {
+            let worker = state.workers.get_mut(&self.subscription);
+            worker.map(|worker| worker.abandon(wakes)).is_some()
         });
+        if abandoned == Ok(true) {
+            self.stop();
+        }
     }
 }

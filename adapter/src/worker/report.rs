@@ -20,10 +20,10 @@ pub struct WorkerReport {
     /// Deliveries given back to the broker, which delivers them again: not started when the worker was stopped, or
     /// their successor could not be published.
     pub handed_back: u64,
-    /// Deliveries that could not be settled because their connection or the worker's grace had ended; the broker
-    /// delivers them again.
+    /// Deliveries that could not be settled because their connection had ended; the broker delivers them again.
     pub stale: u64,
-    /// Those of them that were not settled when the worker ended.
+    /// Deliveries that were not settled when the worker's grace ended; the broker delivers them again. The observer
+    /// sees them as [`Settlement::Stale`] too, and they are counted here alone.
     pub left: u64,
     /// Settlements that the observer was too slow to see.
     pub unobserved: u64,
@@ -44,8 +44,11 @@ impl WorkerReport {
         *counter += 1;
     }
 
+    /// The report of a worker whose subscription has left something unsettled.
     pub(super) const fn with_left(mut self, left: Left) -> Self {
         self.left = left.unsettled as u64;
+        // Each of them was settled as stale just before.
+        self.stale = self.stale.saturating_sub(self.left);
         self
     }
 }

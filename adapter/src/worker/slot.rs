@@ -8,7 +8,7 @@ use leveret_core::session::{JobDelivery, SubscriptionId};
 use leveret_core::settle::{DeliveryId, Outcome};
 
 use super::dispatch::SlotId;
-use super::handlers::Handlers;
+use super::handlers::{Handlers, Ran};
 use crate::handle::Handle;
 
 /// One of the places where a worker's jobs run.
@@ -41,10 +41,10 @@ impl Slot {
         let mut next = self.wait().await;
         while let Some(job) = next {
             self.holding = Some(job.delivery);
-            let outcome = self.handlers.run(&job).await;
+            let ran = self.handlers.run(&job).await;
             self.holding = None;
-            log(&self.handlers, &job, &outcome);
-            next = match self.settle(job.delivery, &outcome) {
+            log(&self.handlers, &job, &ran.outcome);
+            next = match self.settle(job.delivery, &ran) {
                 Some(job) => Some(job),
                 None => self.wait().await,
             };
@@ -66,10 +66,16 @@ impl Slot {
     }
 
     /// Reports the outcome of one job and takes the next, if one is there, under the same lock.
-    fn settle(&self, delivery: DeliveryId, outcome: &Outcome) -> Option<JobDelivery> {
-        let settled = self.handle.shared.command(|state, now, _| {
-            let settled = state.session.settle(now, delivery, outcome);
-            let next = state.workers.get_mut(&self.subscription).and_then(super::Dispatch::take);
+    fn settle(&self, delivery: DeliveryId, ran: &Ran) -> Option<JobDelivery> {
+        let settled = self.handle.shared.command(|state, now, wakes| {
+            let settled = state.session.settle(now, delivery, &ran.outcome);
+            let next = state.workers.get_mut(&self.subscription).and_then(|worker| {
+                if ran.unreadable && settled.is_ok() {
+                    worker.unreadable(delivery);
+                }
+                worker.finish(wakes);
+                worker.take()
+            });
             (settled, next)
         });
         match settled {
@@ -87,10 +93,12 @@ impl Drop for Slot {
     fn drop(&mut self) {
         // A task that is dropped while its job runs says nothing about the job: it has not failed.
         if let Some(delivery) = self.holding {
-            let _ = self
-                .handle
-                .shared
-                .command(|state, now, _| state.session.settle(now, delivery, &Outcome::HandBack));
+            let _ = self.handle.shared.command(|state, now, wakes| {
+                if let Some(worker) = state.workers.get_mut(&self.subscription) {
+                    worker.finish(wakes);
+                }
+                state.session.settle(now, delivery, &Outcome::HandBack)
+            });
         }
         let _ = self.handle.shared.with(|state, wakes| {
             if let Some(worker) = state.workers.get_mut(&self.subscription) {
@@ -100,8 +108,7 @@ impl Drop for Slot {
     }
 }
 
-/// Says what the handler answered. The payload is never shown, and neither is why it does not decode: that text may
-/// quote it.
+/// Says what the handler answered. A dead letter is told by the driver, once the broker has it.
 fn log(handlers: &Handlers, job: &JobDelivery, outcome: &Outcome) {
     macro_rules! event {
         ($level:ident, $($field:tt)*) => {
@@ -117,9 +124,11 @@ fn log(handlers: &Handlers, job: &JobDelivery, outcome: &Outcome) {
     }
     match outcome {
         Outcome::Done => event!(debug, "job done"),
-        Outcome::Retry { error, .. } => event!(warn, %error, "attempt failed"),
+        Outcome::Retry { error, .. } => {
+            let (attempt, max) = (job.envelope.attempt(), handlers.max_attempts());
+            event!(warn, max_attempts = max, %error, "attempt {attempt} of {max} failed");
+        }
         Outcome::Defer { delay, .. } => event!(debug, ?delay, "job deferred"),
-        Outcome::DeadLetter { .. } => event!(error, "job is given up"),
-        _ => {} // No handler answers anything else.
+        _ => {}
     }
 }

@@ -99,6 +99,10 @@ impl fmt::Display for ConnectionError {
                 f,
                 "the server offers the SASL mechanisms \"{offered}\" and not PLAIN: enable PLAIN on the server"
             ),
+            Self::VirtualHostRefused { virtual_host, text } if virtual_host.is_empty() => write!(
+                f,
+                "the server refused the virtual host with the empty name ({text}): for the default one leave out the last `/` of the URI, or write `%2f` after it"
+            ),
             Self::VirtualHostRefused { virtual_host, text } => write!(
                 f,
                 "the server refused the virtual host {virtual_host:?} ({text}): check that it exists and that the user has permissions on it"
@@ -131,14 +135,7 @@ impl fmt::Display for ConnectionError {
     }
 }
 
-impl std::error::Error for ConnectionError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Protocol(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ConnectionError {}
 
 impl From<ProtocolError> for ConnectionError {
     fn from(error: ProtocolError) -> Self {

@@ -83,7 +83,7 @@ impl Granularity {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use leveret_core::delay::Granularity;
+    /// # use leveret_core::delay::Granularity;
     ///
     /// let second = Granularity::default();
     /// let ttl = second.round_up(Duration::from_millis(1_001))?.map(|ttl| ttl.as_millis());

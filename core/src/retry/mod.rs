@@ -17,7 +17,7 @@ pub use backoff::{Backoff, Exponential};
 ///
 /// ```
 /// use std::time::Duration;
-/// use leveret_core::retry::{Decision, RetryPolicy};
+/// # use leveret_core::retry::{Decision, RetryPolicy};
 ///
 /// let policy = RetryPolicy::exponential(3).base(Duration::from_secs(2)).jitter(false);
 /// assert_eq!(policy.decide(1, 0), Decision::Retry { delay: Duration::from_secs(2) });

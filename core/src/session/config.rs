@@ -71,8 +71,11 @@ impl SessionConfig {
         for queue in &self.queues {
             let plan = queue.plan().map_err(ConfigError::Queue)?;
             match plans.iter().find(|known| known.name() == plan.name()) {
-                Some(known) if *known == plan => {}
-                Some(_) => return Err(ConfigError::TwoDescriptions { queue: plan.name().clone() }),
+                Some(known) => {
+                    if let Some(setting) = known.description().differs_in(queue) {
+                        return Err(ConfigError::TwoDescriptions { queue: plan.name().clone(), setting });
+                    }
+                }
                 None => plans.push(plan),
             }
         }

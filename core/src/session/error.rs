@@ -1,4 +1,7 @@
 //! One small error per operation, each with what was wanted, what was found and what to do.
+//!
+//! A text tells the whole story, that of an inner error included, so no error has a
+//! [`source`](std::error::Error::source): whoever prints the chain would print the inner text twice.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +11,7 @@ use super::refusal::Refusal;
 use crate::connection::{CloseReason, CommandError, ConnectionError};
 use crate::delay::DelayTooLong;
 use crate::envelope::{DecodeError, PayloadError};
-use crate::text::ShortString;
+use crate::text::{SHORT_STRING_MAX, ShortString};
 use crate::topology::{QueueError, QueueName};
 
 /// Why a session cannot be made from its configuration. Yours to mend.
@@ -23,6 +26,8 @@ pub enum ConfigError {
     TwoDescriptions {
         /// The queue.
         queue: QueueName,
+        /// The first setting that differs, by the name of its setter.
+        setting: &'static str,
     },
 }
 
@@ -31,9 +36,9 @@ impl fmt::Display for ConfigError {
         match self {
             Self::NoEndpoint => f.write_str("no endpoint is configured: name at least one host and port"),
             Self::Queue(error) => error.fmt(f),
-            Self::TwoDescriptions { queue } => write!(
+            Self::TwoDescriptions { queue, setting } => write!(
                 f,
-                "queue \"{queue}\" is described twice and differently: describe it once and share the description"
+                "queue \"{queue}\" is described twice, with another {setting}: describe it once and share the description"
             ),
         }
     }
@@ -143,8 +148,8 @@ impl fmt::Display for LinkError {
             ),
             Self::TimedOut { endpoint, after } => write!(
                 f,
-                "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, or the \
-                 broker is overloaded"
+                "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, the broker \
+                 is overloaded, or something else than AMQP listens there"
             ),
             Self::Unanswered { endpoint, after } => write!(
                 f,
@@ -170,14 +175,7 @@ impl fmt::Display for LinkError {
     }
 }
 
-impl std::error::Error for LinkError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Connection { error, .. } => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for LinkError {}
 
 /// Why the session did not start. It has ended; nothing is left open.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,15 +202,7 @@ impl fmt::Display for ConnectError {
     }
 }
 
-impl std::error::Error for ConnectError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Config(error) => Some(error),
-            Self::Link(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ConnectError {}
 
 /// Why a job was not enqueued, or why nobody knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,6 +220,8 @@ pub enum EnqueueError {
     DifferentDescription {
         /// The queue asked for.
         queue: QueueName,
+        /// The first setting that differs, by the name of its setter.
+        setting: &'static str,
     },
     /// The session has no description of this queue. Nothing was sent.
     UnknownQueue {
@@ -292,13 +284,13 @@ impl fmt::Display for EnqueueError {
                 write!(f, "no worker could read the job: {error}; put a reference to the data in the job")
             }
             Self::DelayTooLong(error) => error.fmt(f),
-            Self::DifferentDescription { queue } => write!(
+            Self::DifferentDescription { queue, setting } => write!(
                 f,
-                "queue \"{queue}\" is described otherwise than when this client was made: describe it once and share \
-                 the description"
+                "queue \"{queue}\" is described with another {setting} than when this client was made: describe it \
+                 once and share the description"
             ),
             Self::UnknownQueue { queue } => {
-                write!(f, "queue \"{queue}\" was not given to this client: describe it before connecting")
+                write!(f, "queue \"{queue}\" was not given to this client: add it with Client::queue(..) before connect()")
             }
             Self::HeadersTooLarge { bytes, limit } => write!(
                 f,
@@ -362,7 +354,10 @@ impl fmt::Display for SubscribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownQueue { queue } => {
-                write!(f, "queue \"{queue}\" was not given to this client: describe it before connecting")
+                write!(
+                    f,
+                    "queue \"{queue}\" was not given to this client: add it with Client::queue(..) before connect()"
+                )
             }
             Self::AlreadySubscribed { queue } => write!(
                 f,
@@ -416,6 +411,11 @@ pub enum RequestError {
         /// The bound on waiting.
         after: Duration,
     },
+    /// No queue has a name as long as this: nothing was asked.
+    NameTooLong {
+        /// Its length, in bytes.
+        bytes: usize,
+    },
     /// Too many questions wait for an answer already.
     TooMany {
         /// How many may wait.
@@ -435,6 +435,12 @@ impl fmt::Display for RequestError {
             Self::NoChannel(error) => error.fmt(f),
             Self::TimedOut { after } => {
                 write!(f, "the broker did not answer within {after:?}: does it block publishers?")
+            }
+            Self::NameTooLong { bytes } => {
+                write!(
+                    f,
+                    "the queue's name has {bytes} bytes, AMQP allows {SHORT_STRING_MAX}: check the name"
+                )
             }
             Self::TooMany { limit } => {
                 write!(f, "{limit} questions wait for the broker already: wait for their answers first")

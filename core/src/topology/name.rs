@@ -21,8 +21,7 @@ const HOLD_INFIXES: [&str; 2] = [".deferred.", ".held."];
 /// Cloning costs a reference count.
 ///
 /// ```
-/// use leveret_core::topology::QueueName;
-///
+/// # use leveret_core::topology::QueueName;
 /// let name = QueueName::new("shop.emails")?;
 /// assert_eq!(name.dead(), "shop.emails.dead");
 /// assert!(QueueName::new("shop.emails.deferred.1000").is_err());

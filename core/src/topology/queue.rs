@@ -21,9 +21,8 @@ use crate::text::ShortString;
 /// must be equal.
 ///
 /// ```
-/// use leveret_core::retry::RetryPolicy;
-/// use leveret_core::topology::Queue;
-///
+/// # use leveret_core::retry::RetryPolicy;
+/// # use leveret_core::topology::Queue;
 /// let emails = Queue::new("shop.emails")?.prefetch(10).retry(RetryPolicy::exponential(8));
 /// assert_eq!(emails.plan()?.prefetch().get(), 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -113,6 +112,23 @@ impl Queue {
         &self.name
     }
 
+    /// The first setting in which two descriptions differ, by the name of its setter; `None` where they are equal.
+    #[must_use]
+    pub fn differs_in(&self, other: &Self) -> Option<&'static str> {
+        let settings = [
+            ("name", self.name == other.name),
+            ("prefetch", self.prefetch == other.prefetch),
+            ("max_priority", self.max_priority == other.max_priority),
+            ("retry", self.retry == other.retry),
+            ("granularity", self.granularity == other.granularity),
+            ("deferral_granularity", self.deferral_granularity == other.deferral_granularity),
+            ("max_deferrals", self.max_deferrals == other.max_deferrals),
+            ("dead_letters", self.dead_letters == other.dead_letters),
+        ];
+        debug_assert_eq!(settings.iter().all(|(_, same)| *same), self == other, "every setting is named");
+        settings.into_iter().find_map(|(setting, same)| (!same).then_some(setting))
+    }
+
     /// Checks the description as a whole.
     ///
     /// # Errors
@@ -137,6 +153,12 @@ pub struct QueuePlan {
 }
 
 impl QueuePlan {
+    /// The description that was checked.
+    #[must_use]
+    pub const fn description(&self) -> &Queue {
+        &self.queue
+    }
+
     /// The work queue's name.
     #[must_use]
     pub const fn name(&self) -> &QueueName {
@@ -252,14 +274,7 @@ impl fmt::Display for QueueError {
     }
 }
 
-impl std::error::Error for QueueError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::PrefetchZero { .. } => None,
-            Self::RetryTooLong { cause, .. } => Some(cause),
-        }
-    }
-}
+impl std::error::Error for QueueError {}
 
 const QUEUE_TYPE: ShortString = ShortString::from_static("x-queue-type");
 const MAX_PRIORITY: ShortString = ShortString::from_static("x-max-priority");
@@ -325,6 +340,26 @@ mod tests {
         assert_eq!(text(&plan.work()), r#"q {"x-queue-type": "classic"}"#);
         assert_eq!(plan.top_priority(), None);
         assert_eq!(plan.dead(), None);
+    }
+
+    #[test]
+    fn two_descriptions_differ_in_a_setting_that_has_a_name() {
+        let queue = || Queue::new("q").unwrap();
+        let step = Granularity::new(Duration::from_millis(100)).unwrap();
+        let others = [
+            (Queue::new("p").unwrap(), "name"),
+            (queue().prefetch(7), "prefetch"),
+            (queue().max_priority(7), "max_priority"),
+            (queue().retry(RetryPolicy::none()), "retry"),
+            (queue().granularity(step), "granularity"),
+            (queue().deferral_granularity(step), "deferral_granularity"),
+            (queue().max_deferrals(7), "max_deferrals"),
+            (queue().dead_letters(false), "dead_letters"),
+        ];
+        assert_eq!(queue().differs_in(&queue()), None);
+        for (other, setting) in others {
+            assert_eq!(queue().differs_in(&other), Some(setting));
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn a_job_is_enqueued_run_and_acknowledged() {
         let worker = run(&client, &queue, diary.clone(), |_, _| Ok(()));
         diary.wait_for("done", 1).await;
         assert_eq!(worker.stop().await.done, 1, "on {place}");
-        wait_for_ready(&client, queue.name().as_short(), 0).await;
+        wait_for_ready(&client, queue.name().as_str(), 0).await;
         let closed = client.shutdown(seconds(5)).await.expect("the driver runs");
         assert!(closed.publish.is_clean() && closed.consume.is_clean(), "{closed:?} on {place}");
     });
@@ -29,7 +29,7 @@ fn a_delayed_job_needs_no_worker_and_never_comes_early() {
         let diary = Diary::default();
         diary.note("enqueued");
         client.enqueue_in(&queue, &email("ada@example.org"), seconds(2)).await.expect("it is accepted");
-        wait_for_ready(&client, queue.name().as_short(), 1).await;
+        wait_for_ready(&client, queue.name().as_str(), 1).await;
         diary.note("released");
         assert!(diary.between("enqueued", "released") >= seconds(2), "it came early on {place}");
     });
@@ -79,7 +79,7 @@ fn a_deferred_job_comes_back_ahead_of_the_backlog_with_its_attempt() {
         for name in ["3", "4", "5"] {
             client.enqueue(&queue, &email(name)).await.expect("it is accepted");
         }
-        wait_for_ready(&client, queue.name().as_short(), 4).await;
+        wait_for_ready(&client, queue.name().as_str(), 4).await;
         let notes = diary.clone();
         let worker = run(&client, &queue, settled.clone(), move |job, context| {
             notes.note(format!("{} {} {}", job.to, context.attempt(), context.deferrals()));
@@ -99,9 +99,9 @@ fn a_short_delay_does_not_wait_behind_a_long_one() {
         let client = connect(place, &queue).await;
         client.enqueue_in(&queue, &email("late"), seconds(20)).await.expect("it is accepted");
         client.enqueue_in(&queue, &email("soon"), seconds(1)).await.expect("it is accepted");
-        wait_for_ready(&client, queue.name().as_short(), 1).await;
+        wait_for_ready(&client, queue.name().as_str(), 1).await;
         let long = HoldTtl::from_millis(20_000).expect("in range");
-        let held = client.inspect(&queue.name().hold(long)).await.expect("the broker answers");
+        let held = client.inspect(queue.name().hold(long)).await.expect("the broker answers");
         assert_eq!(held.map(|counts| counts.ready), Some(1), "on {place}");
     });
 }
@@ -116,7 +116,7 @@ fn a_hold_queue_that_is_used_longer_than_its_lease_keeps_every_job() {
             client.enqueue_in(&queue, &email("ada@example.org"), seconds(1)).await.expect("it is accepted");
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
-        wait_for_ready(&client, queue.name().as_short(), 50).await;
+        wait_for_ready(&client, queue.name().as_str(), 50).await;
     });
 }
 

@@ -128,7 +128,7 @@ impl Diary {
 }
 
 /// Waits until a queue holds so many ready messages.
-async fn wait_for_ready(client: &ConnectedClient, queue: &leveret_tokio::ShortString, ready: u32) {
+async fn wait_for_ready(client: &ConnectedClient, queue: &str, ready: u32) {
     let waited = tokio::time::timeout(PATIENCE, async {
         loop {
             let found = client.inspect(queue).await.expect("the broker answers");

@@ -66,7 +66,7 @@ fn a_queue_that_is_deleted_under_its_worker_comes_back() {
         let worker = run(&client, &queue, settled.clone(), |_, _| Ok(()));
         client.enqueue(&queue, &email("before")).await.expect("it is accepted");
         settled.wait_for("done", 1).await;
-        client.delete(queue.name().as_short()).await.expect("it is deleted");
+        client.delete(queue.name()).await.expect("it is deleted");
         client.enqueue(&queue, &email("after")).await.expect("the queue is declared again");
         settled.wait_for("done", 2).await;
         worker.stop().await;
@@ -97,7 +97,7 @@ fn after_every_connection_was_closed_each_job_still_comes_to_its_end() {
         client.enqueue(&queue, &email("afterwards")).await.expect("it is accepted");
         settled.wait_for("done", 51).await;
         worker.stop().await;
-        wait_for_ready(&client, queue.name().as_short(), 0).await;
+        wait_for_ready(&client, queue.name().as_str(), 0).await;
     });
 }
 
@@ -159,7 +159,7 @@ fn a_handler_that_outlasts_the_grace_is_left_to_the_broker() {
             .run_until(diary.wait_for("runs", 1));
         let report = worker.await.expect("it stops");
         assert_eq!((report.done, report.left), (0, 1), "on {place}");
-        wait_for_ready(&client, queue.name().as_short(), 1).await;
+        wait_for_ready(&client, queue.name().as_str(), 1).await;
     });
 }
 
