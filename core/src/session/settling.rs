@@ -56,7 +56,12 @@ impl Session {
         let random = self.rng.next_u64();
         let decision = match self.deliveries.get(delivery) {
             Some(InHand { queue, content, envelope: Some(envelope), .. }) => {
-                let (plan, properties) = (&self.plans[*queue], content.properties().ok());
+                let plan = &self.plans[*queue];
+                // Only a successor needs them, and most jobs have none.
+                let properties = match outcome {
+                    Outcome::Done | Outcome::HandBack => None,
+                    _ => content.properties().ok(),
+                };
                 let decision = decide(plan, envelope, properties.as_ref(), outcome, random);
                 unless_outgrown(plan, content, properties.as_ref(), decision)
             }
