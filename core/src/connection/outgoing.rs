@@ -26,7 +26,7 @@ pub(super) enum Item {
     Settle { delivery_tag: u64, settlement: Settlement },
     /// The answer to `channel.flow`.
     FlowOk { active: bool },
-    /// A publish: its method and header frames, and its body.
+    /// A publish: its number, 0 where no verdict comes, its method and header frames, and its body.
     Publish { sequence: u64, head: Bytes, body: Bytes },
 }
 
@@ -189,7 +189,8 @@ impl Outgoing {
         self.drop_channels();
     }
 
-    /// Hands out frames until nothing may go or `out` is full; calls `begun` for each publish that is begun.
+    /// Hands out frames until nothing may go or `out` is full; calls `begun` for each publish that is begun and
+    /// gets a verdict.
     pub(super) fn transmit(&mut self, out: &mut SendBuf, mut begun: impl FnMut(ChannelId, u64)) {
         while !out.is_full() {
             let before = out.remaining();
@@ -228,7 +229,9 @@ impl Outgoing {
                 debug_assert!(false, "a channel is listed wrongly");
                 return;
             };
-            begun(channel, sequence);
+            if sequence > 0 {
+                begun(channel, sequence);
+            }
             out.put_bytes(head);
             line.body = Some(body);
         }

@@ -149,6 +149,19 @@ fn commands_may_be_queued_before_the_channel_is_open() {
 }
 
 #[test]
+fn a_publish_before_the_channel_confirms_has_no_number_also_when_it_leaves_later() {
+    let mut pair = Pair::open(config());
+    let channel = pair.client.open_channel().unwrap();
+    assert_eq!(pair.publish(1, "x"), Ok(0));
+    pair.client.confirm_select(channel).unwrap();
+    assert_eq!(pair.publish(1, "y"), Ok(1));
+    assert_eq!(pair.sent().len(), 8);
+    pair.feed([script::channel_open_ok(1), script::select_ok(1)].concat());
+    pair.events();
+    assert_eq!(told(&mut pair, &[script::ack(1, 0, true)]), [(1, Verdict::Ok)]);
+}
+
+#[test]
 fn an_empty_body_has_no_frame() {
     let mut pair = Pair::confirming(1, config());
     pair.publish(1, "").unwrap();
