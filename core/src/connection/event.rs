@@ -94,7 +94,7 @@ pub enum Event {
     },
     /// The server reads again.
     Unblocked,
-    /// After a [`PublishError::Full`](super::PublishError::Full): less than half of the limit is queued.
+    /// After a [`PublishError::Full`](super::PublishError::Full): at most half of the limit is queued.
     Writable,
     /// The connection ended; the last event. Bytes that [`Connection::poll_transmit`] still gives, such as the
     /// answer to a close, should be written before the byte stream is dropped.

@@ -374,8 +374,7 @@ impl Connection {
     }
 
     fn tell_writable(&mut self) {
-        if self.refused && self.is_open() && self.outgoing.unsent() < self.config.max_unsent_bytes.div_ceil(2)
-        {
+        if self.refused && self.is_open() && self.outgoing.unsent() <= self.config.max_unsent_bytes / 2 {
             self.refused = false;
             self.events.push(Event::Writable);
         }

@@ -303,6 +303,18 @@ fn a_full_queue_refuses_and_tells_when_it_has_room() {
 }
 
 #[test]
+fn a_queue_without_room_takes_one_publish_at_a_time_and_tells_when_it_has_left() {
+    let mut config = config();
+    config.max_unsent_bytes = 0;
+    let mut pair = Pair::confirming(1, config);
+    assert_eq!(pair.publish(1, "x"), Ok(1));
+    assert_eq!(pair.publish(1, "x"), Err(PublishError::Full { limit: 0 }));
+    pair.sent();
+    assert_eq!(pair.events(), [Event::Writable]);
+    assert_eq!(pair.publish(1, "x"), Ok(2));
+}
+
+#[test]
 fn unconfirmed_publishes_and_unanswered_commands_are_limited() {
     let mut config = config();
     config.max_unconfirmed = 3;
