@@ -145,7 +145,6 @@ impl Connection {
             Incoming::ChannelClose(reason) => self.handle_channel_close(id, reason),
             Incoming::ChannelFlow { active } => {
                 self.outgoing.set_flowing(id, active);
-                self.outgoing.push(id, Item::FlowOk { active });
                 Ok(())
             }
             Incoming::BasicDeliver(deliver) => {

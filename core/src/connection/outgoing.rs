@@ -7,7 +7,8 @@
 //! 2. channels whose next item is no publish;
 //! 3. channels whose next item is a publish, in turn, one frame of body each.
 //!
-//! Within a channel nothing overtakes, and nothing comes between the frames of one publish (AMQP 0-9-1, 4.2.6).
+//! Within a channel nothing overtakes but the answer to `channel.flow`, and nothing comes between the frames of
+//! one publish (AMQP 0-9-1, 4.2.6).
 
 use std::collections::VecDeque;
 
@@ -111,8 +112,20 @@ impl Outgoing {
         self.blocked = blocked;
     }
 
+    /// Holds the publishes of a channel, or lets them go, and queues the answer to `channel.flow`: at the front,
+    /// since it must not wait for what it holds.
     pub(super) fn set_flowing(&mut self, channel: ChannelId, flowing: bool) {
-        self.line(channel).flowing = flowing;
+        let line = self.line(channel);
+        line.flowing = flowing;
+        if let Some(Item::FlowOk { active }) = line.items.front_mut() {
+            // Two answers in a row are one, so that a server that asks without end queues nothing without end.
+            *active = flowing;
+            return;
+        }
+        line.items.push_front(Item::FlowOk { active: flowing });
+        self.unsent = self.unsent.saturating_add(method::FLOW_OK_FRAME);
+        self.unlist(channel);
+        self.list(channel);
     }
 
     /// Bytes queued.
@@ -130,12 +143,6 @@ impl Outgoing {
     pub(super) fn push(&mut self, channel: ChannelId, item: Item) {
         let bytes = item.bytes(self.frame_max);
         let line = self.line(channel);
-        if let (Some(Item::FlowOk { active: last }), Item::FlowOk { active }) = (line.items.back_mut(), &item)
-        {
-            // Two answers in a row are one, so that a server that asks without end queues nothing without end.
-            *last = *active;
-            return;
-        }
         let was_idle = line.is_idle();
         line.items.push_back(item);
         if was_idle {
@@ -156,8 +163,7 @@ impl Outgoing {
         let body = line.body.map_or(0, |body| publish_bytes(0, body.len(), frame_max));
         let items: usize = line.items.iter().map(|item| item.bytes(frame_max)).sum();
         self.unsent -= body + items;
-        self.prompt.retain(|listed| *listed != channel);
-        self.bulk.retain(|listed| *listed != channel);
+        self.unlist(channel);
     }
 
     /// Drops everything of all channels. What is queued on channel 0 stays.
@@ -266,6 +272,12 @@ impl Outgoing {
         } else if !line.is_idle() {
             self.prompt.push_back(channel);
         }
+    }
+
+    /// Takes a channel off the list where it is, if it is listed.
+    fn unlist(&mut self, channel: ChannelId) {
+        self.prompt.retain(|listed| *listed != channel);
+        self.bulk.retain(|listed| *listed != channel);
     }
 
     fn line(&mut self, channel: ChannelId) -> &mut Line {

@@ -353,6 +353,25 @@ fn while_blocked_no_publish_begins_and_everything_else_goes_on() {
 }
 
 #[test]
+fn a_flow_is_answered_before_the_publishes_that_it_holds() {
+    let mut pair = Pair::confirming(1, config());
+    pair.publish(1, "").unwrap();
+    pair.feed(script::channel_flow(1, false));
+    assert_eq!(pair.sent(), ["1 flow-ok false"]);
+    pair.feed([script::channel_flow(1, true), script::channel_flow(1, false)].concat());
+    assert_eq!(pair.sent(), ["1 flow-ok false"]);
+    pair.feed(script::channel_flow(1, true));
+    assert_eq!(pair.sent(), ["1 flow-ok true", "1 publish q", "1 header of 0"]);
+
+    // Not within a publish that was begun.
+    pair.publish(1, vec![1; 200_000]).unwrap();
+    pair.publish(1, "").unwrap();
+    pair.client.poll_transmit(pair.now, &mut SendBuf::new(1));
+    pair.feed(script::channel_flow(1, false));
+    assert_eq!(pair.sent(), ["1 body of 68936", "1 flow-ok false"]);
+}
+
+#[test]
 fn a_channel_without_flow_holds_its_publishes_alone() {
     let mut pair = Pair::confirming(2, config());
     pair.feed(script::channel_flow(1, false));
@@ -360,5 +379,5 @@ fn a_channel_without_flow_holds_its_publishes_alone() {
     pair.publish(2, "").unwrap();
     assert_eq!(pair.sent(), ["1 flow-ok false", "2 publish q", "2 header of 0"]);
     pair.feed(script::channel_flow(1, true));
-    assert_eq!(pair.sent(), ["1 publish q", "1 header of 1", "1 body of 1", "1 flow-ok true"]);
+    assert_eq!(pair.sent(), ["1 flow-ok true", "1 publish q", "1 header of 1", "1 body of 1"]);
 }
