@@ -217,12 +217,16 @@ impl Connection {
                     }
                 }
                 TimerKind::CloseDeadline => self.fail(ConnectionError::ClosedLocally { acknowledged: false }),
-                TimerKind::PeerSilence if self.wants_read() => {
+                TimerKind::PeerSilence if self.wants_read() && !self.reading_paused => {
                     // A peer that does not read either would only delay the end: no close handshake.
                     self.outgoing.drop_all();
                     self.fail(ConnectionError::PeerSilent);
                 }
-                TimerKind::PeerSilence => self.rearm_silence(now),
+                TimerKind::PeerSilence => {
+                    // We did not read. If we do from now on, what came in the meantime will be found by then.
+                    self.reading_paused = !self.wants_read();
+                    self.rearm_silence(now);
+                }
                 TimerKind::HeartbeatSend => {
                     self.heartbeat_due = true;
                     self.rearm_heartbeat(now);
