@@ -56,7 +56,8 @@ pub enum ConnectionError {
     Eof,
     /// We closed it.
     ClosedLocally {
-        /// Whether the server answered. If it did not, it may not have read what was sent last.
+        /// Whether the server answered. If it did not, or closed at the same time, it may not have taken what was
+        /// sent last.
         acknowledged: bool,
     },
 }

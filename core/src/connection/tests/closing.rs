@@ -191,7 +191,7 @@ fn closes_of_a_connection_may_cross_and_anything_else_may_end_it() {
     pair.sent();
     pair.feed(script::connection_close(320, "CONNECTION_FORCED"));
     assert_eq!(pair.sent(), ["0 close-ok"]);
-    assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: true });
+    assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: false });
 
     let mut pair = Pair::confirming(1, config());
     pair.client.close(pair.now, 200, "bye");
