@@ -394,7 +394,7 @@ pub enum PublishError {
         /// The configured `max_unsent_bytes`.
         limit: usize,
     },
-    /// Too many publishes of this channel wait for their verdict.
+    /// Too many publishes of this channel came after the first that waits for its verdict.
     TooManyUnconfirmed {
         /// The configured `max_unconfirmed`.
         limit: usize,
@@ -432,7 +432,10 @@ impl fmt::Display for PublishError {
                 )
             }
             Self::TooManyUnconfirmed { limit } => {
-                write!(f, "max_unconfirmed = {limit} publishes of the channel have no verdict: wait for some")
+                write!(
+                    f,
+                    "max_unconfirmed = {limit} publishes of the channel, from the first without a verdict on: wait for that one"
+                )
             }
             Self::HeadersTooLarge { bytes, limit } => write!(
                 f,

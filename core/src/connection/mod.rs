@@ -189,7 +189,8 @@ impl Connection {
         outcome
     }
 
-    /// The byte stream ended, or failed.
+    /// The byte stream ended, or failed. What came before belongs to [`handle_read`](Self::handle_read) first: it
+    /// may hold confirms, and the reason.
     pub fn handle_eof(&mut self, now: Instant) {
         self.timers.observe(now);
         let error = match &self.phase {
