@@ -19,7 +19,6 @@ use crate::wire::method::{self, SETTLEMENT_FRAME, Settlement};
 use crate::wire::{SendBuf, frame};
 
 /// Something to send on a channel.
-#[derive(Debug)]
 pub(super) enum Item {
     /// A whole method frame.
     Method(Bytes),
@@ -48,7 +47,7 @@ pub(super) const fn publish_bytes(head: usize, body: usize, frame_max: usize) ->
     head.saturating_add(body).saturating_add(frames * frame::OVERHEAD)
 }
 
-#[derive(Debug)]
+/// Without `Debug`, like its parts: the queue may hold the password, and bodies.
 pub(super) struct Outgoing {
     /// Frames of channel 0, and those that end a channel.
     control: VecDeque<Bytes>,
@@ -66,7 +65,6 @@ pub(super) struct Outgoing {
 }
 
 /// The queue of one channel. It is listed in `prompt` or `bulk` exactly while it has something to send.
-#[derive(Debug)]
 struct Line {
     items: VecDeque<Item>,
     /// What is left of the body of a publish that was begun. Not empty.
