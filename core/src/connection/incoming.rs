@@ -70,7 +70,7 @@ impl Connection {
     /// AMQP 0-9-1, 1.4.2.10: after a close everything but a close and its answer is discarded.
     fn handle_while_closing(&mut self, incoming: Option<&Incoming<'_>>) {
         let acknowledged = match incoming {
-            Some(Incoming::ConnectionCloseOk) => true,
+            Some(Incoming::ConnectionCloseOk) => self.outgoing.is_control_sent(),
             Some(Incoming::ConnectionClose(_)) => {
                 // It discards what came after its close, perhaps our last settlements, so this is no answer.
                 self.outgoing.push_control(method::connection_close_ok());

@@ -137,6 +137,11 @@ impl Outgoing {
         self.control.push_back(frame);
     }
 
+    /// Whether everything of channel 0 has been handed out.
+    pub(super) fn is_control_sent(&self) -> bool {
+        self.control.is_empty()
+    }
+
     /// Queues something at the end of a channel.
     pub(super) fn push(&mut self, channel: ChannelId, item: Item) {
         let bytes = item.bytes(self.frame_max);

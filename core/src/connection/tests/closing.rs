@@ -205,6 +205,16 @@ fn closes_of_a_connection_may_cross_and_anything_else_may_end_it() {
 }
 
 #[test]
+fn a_close_of_the_connection_that_was_not_sent_is_not_acknowledged() {
+    let mut pair = Pair::confirming(1, config());
+    pair.client.ack(id(1), 1, false).unwrap();
+    pair.client.close(pair.now, 200, "bye");
+    pair.client.poll_transmit(pair.now, &mut SendBuf::new(1));
+    pair.feed(script::connection_close_ok());
+    assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: false });
+}
+
+#[test]
 fn a_forced_close_within_a_large_publish_is_answered_and_told_to_everyone() {
     let mut pair = Pair::confirming(2, config());
     pair.publish(1, vec![1; 1_000_000]).unwrap();
