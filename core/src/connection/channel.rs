@@ -43,7 +43,7 @@ impl fmt::Display for ChannelId {
 /// A channel that was opened and not closed.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// What the server has to answer, in order (AMQP 0-9-1, 4.3: methods of a channel are processed in order).
+    /// What the server has to answer, in the order of the commands.
     pub(super) replies: VecDeque<Reply>,
     pub(super) confirms: Option<Confirms>,
     /// Consumers that the server has or will have.
@@ -62,6 +62,14 @@ pub(super) enum Reply {
     Qos,
     Consume,
     Cancel,
+}
+
+impl Reply {
+    /// Methods of a channel are processed in order (AMQP 0-9-1, 4.3), but the process of a classic queue gives
+    /// these answers in RabbitMQ, and answers to later commands, which the channel gives itself, come first.
+    const fn comes_from_the_queue(self) -> bool {
+        matches!(self, Self::Consume | Self::Cancel)
+    }
 }
 
 /// A channel that we are closing: whatever comes on it is discarded, except the close-ok.
@@ -84,9 +92,11 @@ impl Channel {
 
     /// Takes note of an answer. False if another one is due, or none.
     pub(super) fn answered(&mut self, reply: Reply) -> bool {
-        let due = self.replies.front() == Some(&reply);
+        let waits = |due: &&Reply| due.comes_from_the_queue() && **due != reply;
+        let overtaken = self.replies.iter().take_while(waits).count();
+        let due = self.replies.get(overtaken) == Some(&reply);
         if due {
-            self.replies.pop_front();
+            self.replies.remove(overtaken);
         }
         due
     }

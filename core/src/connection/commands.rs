@@ -116,6 +116,9 @@ impl Connection {
 
     /// Stops a consumer. Deliveries may come until it is answered, and have to be settled like the others.
     ///
+    /// Wait for its [`Event::ConsumeStarted`](super::Event::ConsumeStarted) first: RabbitMQ 3.10 ends the whole
+    /// connection with 541 over a cancel that follows a consume of a classic queue too closely.
+    ///
     /// # Errors
     ///
     /// [`CommandError::NotOpen`], [`CommandError::NoSuchChannel`], [`CommandError::TooManyUnanswered`].
@@ -213,9 +216,9 @@ impl Connection {
         Ok(sequence)
     }
 
-    /// Closes the connection: drops what is queued, except for acknowledgements and the like, tells the server after
-    /// those, and waits for the answer, at most `close_timeout` from `now`. During the handshake there is nothing to wait for, and after the end nothing
-    /// to do.
+    /// Closes the connection: drops what is queued, except for acknowledgements and the like, tells the server
+    /// after those, and waits for the answer, at most `close_timeout` from `now`. During the handshake there is
+    /// nothing to wait for, and after the end nothing to do.
     ///
     /// `text` is cut at 255 bytes.
     pub fn close(&mut self, now: Instant, code: u16, text: &str) {

@@ -46,10 +46,10 @@ impl fmt::Debug for Credentials {
 
 /// The configuration of one connection.
 ///
-/// What it can cost: `max_unsent_bytes` of queued publishes, or one larger message; on each channel with
-/// consumers, one message of up to `max_message_bytes` that is being received; on each channel in confirm mode,
-/// 16 bytes for each of `max_unconfirmed` publishes; and the events that were not taken out, some 8 MiB or one
-/// message, after which reading stops.
+/// What it can cost: `max_unsent_bytes` of queued publishes, or one larger message; on each channel, the commands
+/// that wait, at most 4,096, and one message of up to `max_message_bytes` that is being received; on each channel
+/// in confirm mode, 16 bytes for each of `max_unconfirmed` publishes, and the reply text of those that were
+/// returned; and the events that were not taken out, some 8 MiB or one message, after which reading stops.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionConfig {
@@ -80,7 +80,8 @@ pub struct ConnectionConfig {
     ///
     /// A larger publish is refused; a larger delivery closes the connection, since it cannot be skipped.
     pub max_message_bytes: u64,
-    /// How many publishes of one channel may wait for their confirm. Default 65,536.
+    /// How many publishes of one channel there may be, counted from the first that waits for its confirm: those
+    /// after it count also when they are confirmed. Default 65,536.
     pub max_unconfirmed: usize,
 }
 

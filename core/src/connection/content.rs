@@ -98,6 +98,11 @@ impl Content {
     pub fn properties(&self) -> Result<Properties, PropertiesError> {
         properties::decode(&self.properties)
     }
+
+    /// Bytes of the properties and the body.
+    pub(super) fn bytes(&self) -> usize {
+        self.properties.len() + self.body.len()
+    }
 }
 
 impl fmt::Debug for Content {

@@ -56,7 +56,8 @@ pub enum ConnectionError {
     Eof,
     /// We closed it.
     ClosedLocally {
-        /// Whether the server answered. If it did not, it may not have read what was sent last.
+        /// Whether the server answered. If it did not, or closed at the same time, it may not have taken what was
+        /// sent last.
         acknowledged: bool,
     },
 }
@@ -390,7 +391,7 @@ pub enum PublishError {
         /// The configured `max_unsent_bytes`.
         limit: usize,
     },
-    /// Too many publishes of this channel wait for their verdict.
+    /// Too many publishes of this channel came after the first that waits for its verdict.
     TooManyUnconfirmed {
         /// The configured `max_unconfirmed`.
         limit: usize,
@@ -428,7 +429,10 @@ impl fmt::Display for PublishError {
                 )
             }
             Self::TooManyUnconfirmed { limit } => {
-                write!(f, "max_unconfirmed = {limit} publishes of the channel have no verdict: wait for some")
+                write!(
+                    f,
+                    "max_unconfirmed = {limit} publishes of the channel, from the first without a verdict on: wait for that one"
+                )
             }
             Self::HeadersTooLarge { bytes, limit } => write!(
                 f,

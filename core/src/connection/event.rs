@@ -94,7 +94,7 @@ pub enum Event {
     },
     /// The server reads again.
     Unblocked,
-    /// After a [`PublishError::Full`](super::PublishError::Full): less than half of the limit is queued.
+    /// After a [`PublishError::Full`](super::PublishError::Full): at most half of the limit is queued.
     Writable,
     /// The connection ended; the last event. Bytes that [`Connection::poll_transmit`] still gives, such as the
     /// answer to a close, should be written before the byte stream is dropped.
@@ -167,18 +167,18 @@ impl fmt::Display for ChannelClosed {
 #[derive(Debug, Default)]
 pub(super) struct Events {
     queue: VecDeque<Event>,
-    /// Bytes of the bodies in `queue`.
-    body_bytes: usize,
+    /// Bytes of the messages in `queue`.
+    content_bytes: usize,
 }
 
 impl Events {
     /// Reading stops at so many events. One frame can cause more, at most one for each unconfirmed publish.
     const MAX_QUEUED: usize = 1_024;
-    /// Reading stops at so many bytes of bodies.
-    const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
+    /// Reading stops at so many bytes of messages, properties and bodies.
+    const MAX_CONTENT_BYTES: usize = 8 * 1024 * 1024;
 
     pub(super) fn push(&mut self, event: Event) {
-        self.body_bytes += body_bytes(&event);
+        self.content_bytes += content_bytes(&event);
         self.queue.push_back(event);
     }
 
@@ -188,18 +188,18 @@ impl Events {
 
     pub(super) fn pop(&mut self) -> Option<Event> {
         let event = self.queue.pop_front()?;
-        self.body_bytes -= body_bytes(&event);
+        self.content_bytes -= content_bytes(&event);
         Some(event)
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.queue.len() >= Self::MAX_QUEUED || self.body_bytes >= Self::MAX_BODY_BYTES
+        self.queue.len() >= Self::MAX_QUEUED || self.content_bytes >= Self::MAX_CONTENT_BYTES
     }
 }
 
-fn body_bytes(event: &Event) -> usize {
+fn content_bytes(event: &Event) -> usize {
     match event {
-        Event::Delivery(delivery) => delivery.content().body().len(),
+        Event::Delivery(delivery) => delivery.content().bytes(),
         _ => 0,
     }
 }

@@ -69,12 +69,16 @@ impl Connection {
 
     /// AMQP 0-9-1, 1.4.2.10: after a close everything but a close and its answer is discarded.
     fn handle_while_closing(&mut self, incoming: Option<&Incoming<'_>>) {
-        match incoming {
-            Some(Incoming::ConnectionCloseOk) => {}
-            Some(Incoming::ConnectionClose(_)) => self.outgoing.push_control(method::connection_close_ok()),
+        let acknowledged = match incoming {
+            Some(Incoming::ConnectionCloseOk) => self.outgoing.is_control_sent(),
+            Some(Incoming::ConnectionClose(_)) => {
+                // It discards what came after its close, perhaps our last settlements, so this is no answer.
+                self.outgoing.push_control(method::connection_close_ok());
+                false
+            }
             _ => return,
-        }
-        self.finish(ConnectionError::ClosedLocally { acknowledged: true });
+        };
+        self.finish(ConnectionError::ClosedLocally { acknowledged });
     }
 
     fn handle_connection_method(
@@ -145,7 +149,6 @@ impl Connection {
             Incoming::ChannelClose(reason) => self.handle_channel_close(id, reason),
             Incoming::ChannelFlow { active } => {
                 self.outgoing.set_flowing(id, active);
-                self.outgoing.push(id, Item::FlowOk { active });
                 Ok(())
             }
             Incoming::BasicDeliver(deliver) => {

@@ -189,7 +189,8 @@ impl Connection {
         outcome
     }
 
-    /// The byte stream ended, or failed.
+    /// The byte stream ended, or failed. What came before belongs to [`handle_read`](Self::handle_read) first: it
+    /// may hold confirms, and the reason.
     pub fn handle_eof(&mut self, now: Instant) {
         self.timers.observe(now);
         let error = match &self.phase {
@@ -217,12 +218,16 @@ impl Connection {
                     }
                 }
                 TimerKind::CloseDeadline => self.fail(ConnectionError::ClosedLocally { acknowledged: false }),
-                TimerKind::PeerSilence if self.wants_read() => {
+                TimerKind::PeerSilence if self.wants_read() && !self.reading_paused => {
                     // A peer that does not read either would only delay the end: no close handshake.
                     self.outgoing.drop_all();
                     self.fail(ConnectionError::PeerSilent);
                 }
-                TimerKind::PeerSilence => self.rearm_silence(now),
+                TimerKind::PeerSilence => {
+                    // We did not read. If we do from now on, what came in the meantime will be found by then.
+                    self.reading_paused = !self.wants_read();
+                    self.rearm_silence(now);
+                }
                 TimerKind::HeartbeatSend => {
                     self.heartbeat_due = true;
                     self.rearm_heartbeat(now);
@@ -374,8 +379,7 @@ impl Connection {
     }
 
     fn tell_writable(&mut self) {
-        if self.refused && self.is_open() && self.outgoing.unsent() < self.config.max_unsent_bytes.div_ceil(2)
-        {
+        if self.refused && self.is_open() && self.outgoing.unsent() <= self.config.max_unsent_bytes / 2 {
             self.refused = false;
             self.events.push(Event::Writable);
         }

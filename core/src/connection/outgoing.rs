@@ -7,7 +7,8 @@
 //! 2. channels whose next item is no publish;
 //! 3. channels whose next item is a publish, in turn, one frame of body each.
 //!
-//! Within a channel nothing overtakes, and nothing comes between the frames of one publish (AMQP 0-9-1, 4.2.6).
+//! Within a channel nothing overtakes but the answer to `channel.flow`, and nothing comes between the frames of
+//! one publish (AMQP 0-9-1, 4.2.6).
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,6 @@ use crate::wire::method::{self, SETTLEMENT_FRAME, Settlement};
 use crate::wire::{SendBuf, frame};
 
 /// Something to send on a channel.
-#[derive(Debug)]
 pub(super) enum Item {
     /// A whole method frame.
     Method(Bytes),
@@ -26,7 +26,7 @@ pub(super) enum Item {
     Settle { delivery_tag: u64, settlement: Settlement },
     /// The answer to `channel.flow`.
     FlowOk { active: bool },
-    /// A publish: its method and header frames, and its body.
+    /// A publish: its number, 0 where no verdict comes, its method and header frames, and its body.
     Publish { sequence: u64, head: Bytes, body: Bytes },
 }
 
@@ -47,7 +47,7 @@ pub(super) const fn publish_bytes(head: usize, body: usize, frame_max: usize) ->
     head.saturating_add(body).saturating_add(frames * frame::OVERHEAD)
 }
 
-#[derive(Debug)]
+/// Without `Debug`, like its parts: the queue may hold the password, and bodies.
 pub(super) struct Outgoing {
     /// Frames of channel 0, and those that end a channel.
     control: VecDeque<Bytes>,
@@ -65,7 +65,6 @@ pub(super) struct Outgoing {
 }
 
 /// The queue of one channel. It is listed in `prompt` or `bulk` exactly while it has something to send.
-#[derive(Debug)]
 struct Line {
     items: VecDeque<Item>,
     /// What is left of the body of a publish that was begun. Not empty.
@@ -111,8 +110,20 @@ impl Outgoing {
         self.blocked = blocked;
     }
 
+    /// Holds the publishes of a channel, or lets them go, and queues the answer to `channel.flow`: at the front,
+    /// since it must not wait for what it holds.
     pub(super) fn set_flowing(&mut self, channel: ChannelId, flowing: bool) {
-        self.line(channel).flowing = flowing;
+        let line = self.line(channel);
+        line.flowing = flowing;
+        if let Some(Item::FlowOk { active }) = line.items.front_mut() {
+            // Two answers in a row are one, so that a server that asks without end queues nothing without end.
+            *active = flowing;
+            return;
+        }
+        line.items.push_front(Item::FlowOk { active: flowing });
+        self.unsent = self.unsent.saturating_add(method::FLOW_OK_FRAME);
+        self.unlist(channel);
+        self.list(channel);
     }
 
     /// Bytes queued.
@@ -126,16 +137,15 @@ impl Outgoing {
         self.control.push_back(frame);
     }
 
+    /// Whether everything of channel 0 has been handed out.
+    pub(super) fn is_control_sent(&self) -> bool {
+        self.control.is_empty()
+    }
+
     /// Queues something at the end of a channel.
     pub(super) fn push(&mut self, channel: ChannelId, item: Item) {
         let bytes = item.bytes(self.frame_max);
         let line = self.line(channel);
-        if let (Some(Item::FlowOk { active: last }), Item::FlowOk { active }) = (line.items.back_mut(), &item)
-        {
-            // Two answers in a row are one, so that a server that asks without end queues nothing without end.
-            *last = *active;
-            return;
-        }
         let was_idle = line.is_idle();
         line.items.push_back(item);
         if was_idle {
@@ -156,8 +166,7 @@ impl Outgoing {
         let body = line.body.map_or(0, |body| publish_bytes(0, body.len(), frame_max));
         let items: usize = line.items.iter().map(|item| item.bytes(frame_max)).sum();
         self.unsent -= body + items;
-        self.prompt.retain(|listed| *listed != channel);
-        self.bulk.retain(|listed| *listed != channel);
+        self.unlist(channel);
     }
 
     /// Drops everything of all channels. What is queued on channel 0 stays.
@@ -189,7 +198,8 @@ impl Outgoing {
         self.drop_channels();
     }
 
-    /// Hands out frames until nothing may go or `out` is full; calls `begun` for each publish that is begun.
+    /// Hands out frames until nothing may go or `out` is full; calls `begun` for each publish that is begun and
+    /// gets a verdict.
     pub(super) fn transmit(&mut self, out: &mut SendBuf, mut begun: impl FnMut(ChannelId, u64)) {
         while !out.is_full() {
             let before = out.remaining();
@@ -228,7 +238,9 @@ impl Outgoing {
                 debug_assert!(false, "a channel is listed wrongly");
                 return;
             };
-            begun(channel, sequence);
+            if sequence > 0 {
+                begun(channel, sequence);
+            }
             out.put_bytes(head);
             line.body = Some(body);
         }
@@ -263,6 +275,12 @@ impl Outgoing {
         } else if !line.is_idle() {
             self.prompt.push_back(channel);
         }
+    }
+
+    /// Takes a channel off the list where it is, if it is listed.
+    fn unlist(&mut self, channel: ChannelId) {
+        self.prompt.retain(|listed| *listed != channel);
+        self.bulk.retain(|listed| *listed != channel);
     }
 
     fn line(&mut self, channel: ChannelId) -> &mut Line {

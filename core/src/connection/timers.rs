@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
+/// A step back of less is none: callers that read the clock on several threads are not always in order, and if
+/// each such step moved the deadlines, the steps would add up.
+const TREMBLE: Duration = Duration::from_secs(1);
+
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerKind {
@@ -47,10 +51,12 @@ impl Timers {
     /// further away than it was meant to be.
     pub(super) fn observe(&mut self, now: Instant) {
         let back = self.now.saturating_duration_since(now);
-        if back > Duration::ZERO {
-            for deadline in self.deadlines.iter_mut().flatten() {
-                *deadline = deadline.saturating_sub(back);
-            }
+        if back < TREMBLE {
+            self.now = self.now.max(now);
+            return;
+        }
+        for deadline in self.deadlines.iter_mut().flatten() {
+            *deadline = deadline.saturating_sub(back);
         }
         self.now = now;
     }
@@ -98,6 +104,19 @@ mod tests {
         timers.observe(at(36_000));
         assert_eq!(timers.take_expired(), Some(TimerKind::PeerSilence));
         assert_eq!(timers.take_expired(), Some(TimerKind::HeartbeatSend));
+        assert_eq!(timers.take_expired(), None);
+    }
+
+    #[test]
+    fn a_clock_that_trembles_does_not_use_up_a_deadline() {
+        let mut timers = Timers::default();
+        timers.observe(at(10_000));
+        timers.set(TimerKind::PeerSilence, at(10_020));
+        for _ in 0..100_000 {
+            timers.observe(at(10_000).saturating_sub(Duration::from_millis(1)));
+            timers.observe(at(10_000));
+        }
+        assert_eq!(timers.next(), Some((at(10_020), TimerKind::PeerSilence)));
         assert_eq!(timers.take_expired(), None);
     }
 

@@ -14,7 +14,8 @@ use super::SHARE_THRESHOLD;
 /// [`Buf::advance`] by what it took. Small pieces are copied into one growing block; bodies of 4 KiB and more
 /// are chained without a copy.
 ///
-/// The limit is soft: no frame is *begun* at or above it. The buffer holds at most the limit and one frame.
+/// The limit is soft: nothing is *begun* at or above it. A publish is begun with its method, its header and one
+/// frame of body together, so the buffer holds at most the limit and three frames, the first of them short.
 pub struct SendBuf {
     /// What goes out before `tail`. None of them is empty.
     chunks: VecDeque<Bytes>,

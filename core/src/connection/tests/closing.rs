@@ -191,7 +191,7 @@ fn closes_of_a_connection_may_cross_and_anything_else_may_end_it() {
     pair.sent();
     pair.feed(script::connection_close(320, "CONNECTION_FORCED"));
     assert_eq!(pair.sent(), ["0 close-ok"]);
-    assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: true });
+    assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: false });
 
     let mut pair = Pair::confirming(1, config());
     pair.client.close(pair.now, 200, "bye");
@@ -201,6 +201,16 @@ fn closes_of_a_connection_may_cross_and_anything_else_may_end_it() {
     let mut pair = Pair::confirming(1, config());
     pair.client.close(pair.now, 200, "bye");
     pair.feed(script::raw(9, 0, b""));
+    assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: false });
+}
+
+#[test]
+fn a_close_of_the_connection_that_was_not_sent_is_not_acknowledged() {
+    let mut pair = Pair::confirming(1, config());
+    pair.client.ack(id(1), 1, false).unwrap();
+    pair.client.close(pair.now, 200, "bye");
+    pair.client.poll_transmit(pair.now, &mut SendBuf::new(1));
+    pair.feed(script::connection_close_ok());
     assert_eq!(pair.end(), ConnectionError::ClosedLocally { acknowledged: false });
 }
 

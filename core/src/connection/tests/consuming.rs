@@ -67,6 +67,39 @@ fn from_a_declaration_to_the_first_acknowledgement() {
 }
 
 #[test]
+fn answers_to_later_commands_may_come_before_those_of_a_consume_or_a_cancel() {
+    let mut pair = consuming();
+    let prefetch = NonZeroU16::new(32).unwrap();
+    pair.client.consume(id(1), &short("q"), &short("other")).unwrap();
+    pair.client.cancel(id(1), &short("tag")).unwrap();
+    pair.client.set_prefetch(id(1), prefetch).unwrap();
+    pair.client.declare_queue(id(1), &queue("q")).unwrap();
+    pair.sent();
+    pair.feed([script::qos_ok(1), script::cancel_ok(1, "tag"), script::declare_ok(1, "q")].concat());
+    pair.feed(script::consume_ok(1, "other"));
+    let events = pair.events();
+    assert!(
+        matches!(
+            events[..],
+            [
+                Event::PrefetchSet { .. },
+                Event::ConsumerCancelled { by_server: false, .. },
+                Event::QueueDeclared { .. },
+                Event::ConsumeStarted { .. }
+            ]
+        ),
+        "{events:?}"
+    );
+
+    pair.client.set_prefetch(id(1), prefetch).unwrap();
+    pair.client.declare_queue(id(1), &queue("q")).unwrap();
+    pair.sent();
+    pair.feed(script::declare_ok(1, "q"));
+    let expected = ProtocolError::UnexpectedMethod { channel: 1, class: 50, method: 11 };
+    assert_eq!(pair.end(), ConnectionError::Protocol(expected), "nothing else may be overtaken");
+}
+
+#[test]
 fn an_empty_message_may_be_followed_at_once() {
     let mut pair = consuming();
     pair.feed(

@@ -203,6 +203,19 @@ fn a_server_that_asks_without_end_makes_nothing_grow() {
 }
 
 #[test]
+fn deliveries_that_are_all_headers_stop_the_reading_as_well() {
+    let mut pair = Pair::confirming(1, config());
+    let mut header = vec![0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    header.resize(100_000, 0);
+    let delivery = [script::deliver(1, "tag", 1), script::raw(2, 1, &header)].concat();
+    for _ in 0..200 {
+        pair.feed(&delivery);
+    }
+    assert!(!pair.client.wants_read());
+    assert_eq!(pair.events().len(), 84, "some 8 MiB");
+}
+
+#[test]
 fn after_the_end_bytes_are_dropped() {
     let mut pair = Pair::confirming(1, config());
     pair.feed(script::raw(9, 0, b""));

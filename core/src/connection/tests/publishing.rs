@@ -149,6 +149,19 @@ fn commands_may_be_queued_before_the_channel_is_open() {
 }
 
 #[test]
+fn a_publish_before_the_channel_confirms_has_no_number_also_when_it_leaves_later() {
+    let mut pair = Pair::open(config());
+    let channel = pair.client.open_channel().unwrap();
+    assert_eq!(pair.publish(1, "x"), Ok(0));
+    pair.client.confirm_select(channel).unwrap();
+    assert_eq!(pair.publish(1, "y"), Ok(1));
+    assert_eq!(pair.sent().len(), 8);
+    pair.feed([script::channel_open_ok(1), script::select_ok(1)].concat());
+    pair.events();
+    assert_eq!(told(&mut pair, &[script::ack(1, 0, true)]), [(1, Verdict::Ok)]);
+}
+
+#[test]
 fn an_empty_body_has_no_frame() {
     let mut pair = Pair::confirming(1, config());
     pair.publish(1, "").unwrap();
@@ -290,6 +303,18 @@ fn a_full_queue_refuses_and_tells_when_it_has_room() {
 }
 
 #[test]
+fn a_queue_without_room_takes_one_publish_at_a_time_and_tells_when_it_has_left() {
+    let mut config = config();
+    config.max_unsent_bytes = 0;
+    let mut pair = Pair::confirming(1, config);
+    assert_eq!(pair.publish(1, "x"), Ok(1));
+    assert_eq!(pair.publish(1, "x"), Err(PublishError::Full { limit: 0 }));
+    pair.sent();
+    assert_eq!(pair.events(), [Event::Writable]);
+    assert_eq!(pair.publish(1, "x"), Ok(2));
+}
+
+#[test]
 fn unconfirmed_publishes_and_unanswered_commands_are_limited() {
     let mut config = config();
     config.max_unconfirmed = 3;
@@ -328,6 +353,25 @@ fn while_blocked_no_publish_begins_and_everything_else_goes_on() {
 }
 
 #[test]
+fn a_flow_is_answered_before_the_publishes_that_it_holds() {
+    let mut pair = Pair::confirming(1, config());
+    pair.publish(1, "").unwrap();
+    pair.feed(script::channel_flow(1, false));
+    assert_eq!(pair.sent(), ["1 flow-ok false"]);
+    pair.feed([script::channel_flow(1, true), script::channel_flow(1, false)].concat());
+    assert_eq!(pair.sent(), ["1 flow-ok false"]);
+    pair.feed(script::channel_flow(1, true));
+    assert_eq!(pair.sent(), ["1 flow-ok true", "1 publish q", "1 header of 0"]);
+
+    // Not within a publish that was begun.
+    pair.publish(1, vec![1; 200_000]).unwrap();
+    pair.publish(1, "").unwrap();
+    pair.client.poll_transmit(pair.now, &mut SendBuf::new(1));
+    pair.feed(script::channel_flow(1, false));
+    assert_eq!(pair.sent(), ["1 body of 68936", "1 flow-ok false"]);
+}
+
+#[test]
 fn a_channel_without_flow_holds_its_publishes_alone() {
     let mut pair = Pair::confirming(2, config());
     pair.feed(script::channel_flow(1, false));
@@ -335,5 +379,5 @@ fn a_channel_without_flow_holds_its_publishes_alone() {
     pair.publish(2, "").unwrap();
     assert_eq!(pair.sent(), ["1 flow-ok false", "2 publish q", "2 header of 0"]);
     pair.feed(script::channel_flow(1, true));
-    assert_eq!(pair.sent(), ["1 publish q", "1 header of 1", "1 body of 1", "1 flow-ok true"]);
+    assert_eq!(pair.sent(), ["1 flow-ok true", "1 publish q", "1 header of 1", "1 body of 1"]);
 }

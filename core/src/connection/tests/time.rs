@@ -104,6 +104,21 @@ fn silence_is_not_the_peers_while_we_do_not_read() {
 }
 
 #[test]
+fn silence_is_not_the_peers_before_we_have_read_again() {
+    let mut pair = beating(10);
+    for _ in 0..600 {
+        pair.feed([script::blocked("disk"), script::unblocked()].concat());
+    }
+    pair.pass(secs(20));
+    pair.events();
+    pair.client.handle_timeout(pair.now);
+    assert!(pair.client.is_open(), "what came in the meantime was not looked at");
+    pair.pass(secs(20));
+    pair.client.handle_timeout(pair.now);
+    assert_eq!(pair.end(), ConnectionError::PeerSilent, "nothing came although it could be read");
+}
+
+#[test]
 fn without_heartbeats_time_makes_no_difference() {
     let mut config = config();
     config.heartbeat = secs(0);
