@@ -202,8 +202,8 @@ impl Session {
                 }
             }
             Event::ConsumeStarted { channel, .. } => {
-                if let Some((subscription, ..)) = self.consuming(channel)
-                    && subscription.consume_ok(now)
+                if let Some((subscription, connection, _)) = self.consuming(channel)
+                    && subscription.consume_ok(now, connection)?
                 {
                     let subscription = subscription.id;
                     self.outbox.push(SessionEvent::SubscriptionStarted { subscription });

@@ -21,6 +21,9 @@ use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
 
+#[cfg(test)]
+mod tests;
+
 /// The pause before a subscription whose channel was closed is opened again.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// No such pause is longer.
@@ -139,14 +142,24 @@ impl Subscription {
         }
     }
 
-    /// `basic.consume-ok` has come. `true` if it is the answer that was waited for.
-    pub(super) fn consume_ok(&mut self, now: Instant) -> bool {
-        let started = self.state == State::Starting;
-        if started {
-            self.state = State::Consuming { since: now };
-            self.failures = 0;
+    /// `basic.consume-ok` has come. `true` if the consumer is there to stay.
+    pub(super) fn consume_ok(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+    ) -> Result<bool, CommandError> {
+        match (self.state, self.channel) {
+            (State::Starting, Some(channel)) if self.is_stopping() => {
+                self.cancel(channel, connection)?;
+                Ok(false)
+            }
+            (State::Starting, _) => {
+                self.state = State::Consuming { since: now };
+                self.failures = 0;
+                Ok(true)
+            }
+            _ => Ok(false),
         }
-        started
     }
 
     /// The broker cancelled the consumer: its queue was deleted or has moved. What was delivered stays valid.
@@ -196,10 +209,9 @@ impl Subscription {
     ) -> Result<(), CommandError> {
         self.stop_by = Some(self.stop_by.map_or(by, |earlier| earlier.min(by)));
         match (self.state, self.channel, connection) {
-            (State::Starting | State::Consuming { .. }, Some(channel), Some(connection)) => {
-                self.state = State::Cancelling;
-                connection.cancel(channel, &self.consumer_tag)
-            }
+            (State::Consuming { .. }, Some(channel), Some(connection)) => self.cancel(channel, connection),
+            // RabbitMQ 3.10 closes the whole connection over a cancel that comes before it has answered the consume.
+            (State::Starting, ..) => Ok(()),
             (State::Resting { .. }, ..) => {
                 self.state = State::Draining;
                 Ok(())
@@ -220,7 +232,7 @@ impl Subscription {
     /// Gives a delivery back to its queue; where the consumer is being cancelled, once it is gone.
     pub(super) fn hand_back(&mut self, connection: &mut Connection, tag: u64) -> Result<(), CommandError> {
         match (self.state, self.channel) {
-            (State::Cancelling, _) => self.to_hand_back.push(tag),
+            (State::Starting | State::Cancelling, _) if self.is_stopping() => self.to_hand_back.push(tag),
             (_, Some(channel)) => connection.nack(channel, tag, false, true)?,
             (_, None) => {}
         }
@@ -259,7 +271,7 @@ impl Subscription {
                 connection.close_channel(channel)?;
                 Ok(false)
             }
-            (State::Cancelling, Some(channel), Some(connection)) if overdue => {
+            (State::Starting | State::Cancelling, Some(channel), Some(connection)) if overdue => {
                 self.state = State::Closing;
                 connection.close_channel(channel)?;
                 Ok(false)
@@ -272,7 +284,7 @@ impl Subscription {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Paused { until } | State::Resting { until } => Some(until),
-            State::Cancelling | State::Draining => self.stop_by,
+            State::Starting | State::Cancelling | State::Draining => self.stop_by,
             State::Closing => self.stop_by.map(|by| by + CLOSE_WITHIN),
             _ => None,
         }
@@ -319,6 +331,11 @@ impl Subscription {
         self.failures = self.failures.saturating_add(1);
         self.state = State::Paused { until: now + pause };
         Lost::ComesBack
+    }
+
+    fn cancel(&mut self, channel: ChannelId, connection: &mut Connection) -> Result<(), CommandError> {
+        self.state = State::Cancelling;
+        connection.cancel(channel, &self.consumer_tag)
     }
 
     fn declare(

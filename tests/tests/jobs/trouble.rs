@@ -193,3 +193,27 @@ fn an_unreachable_broker_is_told_within_its_bound() {
         assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
     });
 }
+
+#[test]
+fn a_worker_that_is_stopped_while_it_starts_disturbs_no_other() {
+    everywhere(async |place| {
+        let (queue, other) = (fresh_queue(), fresh_queue());
+        let config = Config::from_uri(place.uri()).expect("a good URI");
+        let client = Client::new(config).queue(queue.clone()).queue(other.clone()).connect().await;
+        let client = client.expect("the broker is there");
+        let settled = Diary::default();
+        let worker = run(&client, &queue, settled.clone(), |_, _| Ok(()));
+        client.enqueue(&queue, &email("first")).await.expect("it is accepted");
+        settled.wait_for("done", 1).await;
+        for round in 0..30 {
+            // Each round gets a little further before it is told to stop.
+            let soon = tokio::time::sleep(Duration::from_micros(150 * round));
+            let short = client.worker(&other).handler(|_: super::SendEmail, _| async { Ok(()) });
+            short.run_until(soon).await.expect("it stops");
+            client.enqueue(&queue, &email("next")).await.expect("it is accepted");
+        }
+        settled.wait_for("done", 31).await;
+        assert_eq!(settled.count("stale"), 0, "no connection is lost on {place}");
+        assert_eq!(worker.stop().await.done, 31, "on {place}");
+    });
+}
