@@ -231,7 +231,7 @@ impl QueueOutlet {
         channel: ChannelId,
         plan: &QueuePlan,
     ) -> Result<(), CommandError> {
-        for declaration in std::iter::once(plan.work()).chain(plan.dead()) {
+        for declaration in plan.declarations() {
             connection.declare_queue(channel, &declaration)?;
             self.awaited.push_back(Awaited::Base(declaration.name));
         }

@@ -344,7 +344,7 @@ impl Subscription {
         channel: ChannelId,
         plan: &QueuePlan,
     ) -> Result<(), CommandError> {
-        for declaration in std::iter::once(plan.work()).chain(plan.dead()) {
+        for declaration in plan.declarations() {
             connection.declare_queue(channel, &declaration)?;
             self.declares += 1;
         }

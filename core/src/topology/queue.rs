@@ -210,6 +210,11 @@ impl QueuePlan {
         self.queue.dead_letters
     }
 
+    /// What must exist before anything is published or consumed: the work queue, then its dead-letter queue.
+    pub fn declarations(&self) -> impl Iterator<Item = QueueDeclaration> {
+        std::iter::once(self.work()).chain(self.dead())
+    }
+
     /// The work queue `q`.
     #[must_use]
     pub fn work(&self) -> QueueDeclaration {
