@@ -48,6 +48,8 @@ mod queue_outlet;
 mod refusal;
 mod settling;
 mod subscription;
+#[cfg(test)]
+mod testing;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -153,7 +153,8 @@ impl Publisher {
     pub(super) fn link_down(&mut self, ledger: &mut SettleLedger) {
         self.channels.clear();
         let shared: Vec<_> = self.shared.closed().collect();
-        for unanswered in self.queues.iter_mut().map(QueueOutlet::closed).chain([shared]).collect::<Vec<_>>()
+        for unanswered in
+            self.queues.iter_mut().map(QueueOutlet::link_down).chain([shared]).collect::<Vec<_>>()
         {
             self.wait_again(unanswered, SuccessorVerdict::LinkLost, ledger);
         }
@@ -181,10 +182,9 @@ impl Publisher {
     /// Hands publishes to the connection, as many as may be in flight.
     pub(super) fn pump(&mut self, context: &mut Context<'_>) -> Result<(), CommandError> {
         for queue in 0..self.queues.len() {
-            if self.queues[queue].poll_timeout().is_some_and(|until| until <= context.now) {
-                let channel = self.queues[queue].open(context.connection, &context.plans[queue])?;
-                self.channels.insert(channel, Owner::Queue(queue));
-            }
+            let plan = &context.plans[queue];
+            let opened = self.queues[queue].open_if_due(context.now, context.connection, plan)?;
+            self.channels.extend(opened.map(|channel| (channel, Owner::Queue(queue))));
         }
         if self.publishes.is_empty() || context.connection.is_blocked() {
             return Ok(());

@@ -18,6 +18,9 @@ use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
 
+#[cfg(test)]
+mod tests;
+
 /// How long an absent queue is left alone before it is declared again.
 const ABSENT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -91,8 +94,8 @@ impl QueueOutlet {
     ) -> Result<ChannelId, CommandError> {
         self.awaited.clear();
         self.leases.clear();
-        self.state = State::Declaring;
         let channel = self.outlet.open(connection)?;
+        self.state = State::Declaring;
         self.declare_base(connection, channel, plan)?;
         Ok(channel)
     }
@@ -180,6 +183,12 @@ impl QueueOutlet {
         late.chain(self.outlet.closed()).collect()
     }
 
+    /// The link is down: as [`QueueOutlet::closed`], and the queue is declared when the link is up again.
+    pub(super) fn link_down(&mut self) -> Vec<PublishId> {
+        self.state = State::Declaring;
+        self.closed()
+    }
+
     /// The channel was closed by the broker.
     pub(super) fn lost(&mut self, now: Instant, reason: CloseReason, plan: &QueuePlan) -> Lost {
         let awaited = std::mem::take(&mut self.awaited);
@@ -208,6 +217,23 @@ impl QueueOutlet {
     /// Whether the broker has said yes or no to the queue.
     pub(super) const fn is_resolved(&self) -> bool {
         matches!(self.state, State::Ready | State::Refused(_))
+    }
+
+    /// Opens the channel of an absent queue again, if its time has come.
+    pub(super) fn open_if_due(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        plan: &QueuePlan,
+    ) -> Result<Option<ChannelId>, CommandError> {
+        match self.state {
+            State::Absent { until } if until <= now => {
+                // Where there is no channel left, it is tried again later.
+                self.state = State::Absent { until: now + ABSENT_PAUSE };
+                self.open(connection, plan).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// When an absent queue is to be declared again.

@@ -1,41 +1,12 @@
 //! A subscription against a scripted server.
 
-use bytes::{Buf, BytesMut};
-
+use super::super::testing::{NOW, open_connection, sent};
 use super::*;
-use crate::connection::{ConnectionConfig, Credentials, SendBuf};
 use crate::topology::Queue;
-use crate::wire::script;
-
-const NOW: Instant = Instant::ORIGIN;
-
-/// What the client sends next.
-fn sent(connection: &mut Connection) -> Vec<String> {
-    let mut out = SendBuf::default();
-    let mut bytes = Vec::new();
-    while connection.poll_transmit(NOW, &mut out) > 0 {
-        while out.has_remaining() {
-            bytes.extend_from_slice(out.chunk());
-            out.advance(out.chunk().len());
-        }
-    }
-    script::describe(&bytes)
-}
-
-fn feed(connection: &mut Connection, bytes: &[u8]) {
-    let _ = connection.handle_read(NOW, &mut BytesMut::from(bytes));
-    while connection.poll_event().is_some() {}
-}
 
 /// A connection on which `basic.consume` was sent and not answered.
 fn starting(plan: &QueuePlan) -> (Connection, Subscription) {
-    let mut connection = Connection::new(ConnectionConfig::new(Credentials::default()), NOW);
-    // The first bytes are the protocol header, which is no frame.
-    connection.poll_transmit(NOW, &mut SendBuf::default());
-    for bytes in [script::start("PLAIN"), script::tune(2_047, 131_072, 60), script::open_ok()] {
-        feed(&mut connection, &bytes);
-        sent(&mut connection);
-    }
+    let mut connection = open_connection();
     let mut subscription = Subscription::new(SubscriptionId(0), 0);
     subscription.open(&mut connection, plan).unwrap();
     subscription.prefetch_ok(&mut connection, plan).unwrap();
