@@ -65,7 +65,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let broker = TcpBroker::start(BrokerConfig::default(), ("127.0.0.1", 0))?;
-//! let emails = Queue::new("myapp.emails")?.granularity(Granularity::new(Duration::from_millis(100))?);
+//! let emails = Queue::new("myapp.emails")?.granularity(Granularity::new(Duration::from_millis(250))?);
 //! let client = Client::new(Config::from_uri(&broker.uri())?).queue(emails.clone()).connect().await?;
 //! // Enqueue, run a worker, then look:
 //! assert_eq!(client.inspect(emails.name().dead()).await?.map(|dead| dead.ready), Some(0));

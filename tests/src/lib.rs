@@ -12,7 +12,7 @@
 //! # Test your handlers
 //!
 //! Give each test a broker of its own, [`TcpBroker`](broker::tcp::TcpBroker) on port 0, and run the real client and
-//! worker against it, with a granularity of 100 ms for quick retries. `Worker::on_settled` tells how each job ended,
+//! worker against it, with a granularity of 250 ms for quick retries. `Worker::on_settled` tells how each job ended,
 //! and [`TcpBroker::with`](broker::tcp::TcpBroker::with) what lies in the dead-letter queue and why.
 //! `tests/tests/your_handlers.rs` is such a test, to be copied; this is its core:
 //!
@@ -29,7 +29,7 @@
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let broker = TcpBroker::start(BrokerConfig::default(), "127.0.0.1:0")?;
-//! let emails = Queue::new("emails")?.granularity(Granularity::new(Duration::from_millis(100))?);
+//! let emails = Queue::new("emails")?.granularity(Granularity::new(Duration::from_millis(250))?);
 //! let client = Client::new(Config::from_uri(&broker.uri())?).queue(emails.clone()).connect().await?;
 //! client.enqueue(&emails, &SendEmail { to: "nobody".into() }).await?;
 //!

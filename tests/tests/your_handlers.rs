@@ -1,6 +1,6 @@
 //! How an application tests its handlers: a broker of the test's own, the real client, real time. Copy it.
 //!
-//! It is quick because the queue's granularity, in steps of which a retry waits, is 100 ms here and a second by
+//! It is quick because the queue's granularity, in steps of which a retry waits, is 250 ms here and a second by
 //! default. The test learns from the worker itself how each delivery ended, so it never sleeps.
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -41,7 +41,7 @@ async fn send_email(job: SendEmail, context: JobContext) -> Result<(), JobError>
 
 /// The queue as the application describes it, with waits that a test can afford.
 fn emails() -> Queue {
-    let step = Duration::from_millis(100);
+    let step = Duration::from_millis(250);
     Queue::new("emails")
         .expect("a good name")
         .retry(RetryPolicy::fixed(3, step))

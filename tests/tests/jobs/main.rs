@@ -78,10 +78,11 @@ const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// A queue that nobody else uses: three attempts, one second apart.
+/// A queue that nobody else uses: three attempts, two seconds apart. Shorter waits could be doubled by the slow confirm
+/// of a busy machine, and then a job is there twice.
 fn fresh_queue() -> Queue {
     let name = leveret_testkit::rabbitmq::unique_name("leveret.test");
-    Queue::new(name).expect("a good name").retry(RetryPolicy::fixed(3, seconds(1)))
+    Queue::new(name).expect("a good name").retry(RetryPolicy::fixed(3, seconds(2)))
 }
 
 async fn connect(place: &Place, queue: &Queue) -> ConnectedClient {
