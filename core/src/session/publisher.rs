@@ -332,7 +332,7 @@ impl Publisher {
         self.next += 1;
         let publish = Publish { queue, origin, message, hold, was_sent: false, second_try: false };
         self.publishes.insert(id, publish);
-        self.put_back(vec![id]);
+        self.put_back([id]);
         id
     }
 
@@ -452,7 +452,7 @@ impl Publisher {
         if step == (Step::Publish { redeclare: true }) {
             publish.second_try = true;
             self.queues[publish.queue].suspect();
-            self.put_back(vec![id]);
+            self.put_back([id]);
         } else {
             self.end(id, step, Err(error), context.outbox);
         }
@@ -501,7 +501,7 @@ impl Publisher {
         self.put_back(ids);
     }
 
-    fn put_back(&mut self, ids: Vec<PublishId>) {
+    fn put_back(&mut self, ids: impl IntoIterator<Item = PublishId>) {
         for id in ids {
             let Some(publish) = self.publishes.get(&id) else { continue };
             let queue = &mut self.queues[publish.queue];

@@ -133,6 +133,12 @@ impl Session {
 
     fn carry_out(&mut self, delivery: DeliveryId, decision: Decision) -> Result<(), SettleError> {
         let step = self.deliveries.ledger.settle(delivery, settle::Settlement::from(&decision))?;
+        self.follow(delivery, step, decision);
+        Ok(())
+    }
+
+    /// Does what the ledger says next for a delivery on which `decision` was taken.
+    fn follow(&mut self, delivery: DeliveryId, step: Step, decision: Decision) {
         match (step, decision) {
             (Step::Acknowledge, _) => self.acknowledge(delivery, Settlement::Done),
             (Step::HandBack, _) => self.hand_back(delivery, None),
@@ -142,7 +148,6 @@ impl Session {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// The successor can never be published: a dead letter without the application's headers takes its place.
@@ -161,13 +166,8 @@ impl Session {
             None => aside(plan, None, in_hand.content.body(), reason),
         };
         let kept = matches!(decision, Decision::Publish(_));
-        match (self.deliveries.ledger.dead_letter(delivery, kept), decision) {
-            (Step::Publish { .. }, Decision::Publish(successor)) => {
-                self.publish_successor(delivery, *successor);
-            }
-            (Step::Reject, Decision::Reject { reason }) => self.reject(delivery, reason),
-            _ => {}
-        }
+        let step = self.deliveries.ledger.dead_letter(delivery, kept);
+        self.follow(delivery, step, decision);
     }
 
     fn publish_successor(&mut self, delivery: DeliveryId, successor: settle::Successor) {
