@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use leveret_adapter::{Endpoint, Runtime, Spawn, Timer, Transport};
-use leveret_core::time::{Instant, UnixMillis};
+use leveret_core::time::Instant;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 
@@ -53,13 +53,6 @@ impl Runtime for Tokio {
 
     fn now(&self) -> Instant {
         Instant::from_origin(self.origin.elapsed())
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the wall clock on tokio")]
-    fn wall(&self) -> UnixMillis {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        // A clock that is set to before 1970 counts as 1970.
-        UnixMillis(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
     }
 }
 

@@ -32,8 +32,14 @@ pub trait Runtime: Clone + Send + Sync + 'static {
     /// The moment on a monotonic clock. The origin is the runtime's choice, the same for all clones.
     fn now(&self) -> Instant;
 
-    /// The wall clock, which is written into messages and decides nothing.
-    fn wall(&self) -> UnixMillis;
+    /// The wall clock: written into messages, and compared with [`Self::now`] to notice that the machine has slept. No
+    /// delay is computed from it. It is the same on every runtime but a simulated one.
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the wall clock")]
+    fn wall(&self) -> UnixMillis {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        // A clock that is set to before 1970 counts as 1970.
+        UnixMillis(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+    }
 
     /// 128 bits that differ from process to process and from call to call; job ids and the spread of pauses come
     /// from them. A simulation gives the same ones again.
