@@ -42,7 +42,7 @@ const ARROWS: &[Arrows] = &[
 
 /// All that the core is built on.
 const CORE_PACKAGES: &[&str] =
-    &["amq-protocol", "bytes", "percent-encoding", "serde", "serde_json", "tracing", "uuid"];
+    &["amq-protocol", "bytes", "humantime", "percent-encoding", "serde", "serde_json", "tracing", "uuid"];
 
 /// Runtimes, sockets, TLS, random sources and other clients: none of them is reachable from the core. amq-protocol's own tree, with
 /// its default features off, has the traits of a runtime and no runtime.
