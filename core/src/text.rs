@@ -58,6 +58,28 @@ impl ShortString {
         Self(Text::Shared(text[..end].into()))
     }
 
+    /// Formats a text, in one allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`TextTooLong`] above 255 bytes.
+    ///
+    /// ```
+    /// # use leveret_core::text::ShortString;
+    /// assert_eq!(ShortString::format(format_args!("tag-{}", 7))?, "tag-7");
+    /// # Ok::<(), leveret_core::text::TextTooLong>(())
+    /// ```
+    pub fn format(text: fmt::Arguments<'_>) -> Result<Self, TextTooLong> {
+        let mut buffer = Buffer { text: [0; SHORT_STRING_MAX], bytes: 0 };
+        // Writing into the buffer does not fail. If a `Display` of the text does, what it wrote counts.
+        let _ = fmt::write(&mut buffer, text);
+        match buffer.text.get(..buffer.bytes) {
+            // Pieces of text, one after the other, are text.
+            Some(text) => Ok(Self(Text::Shared(String::from_utf8_lossy(text).into()))),
+            None => Err(TextTooLong { bytes: buffer.bytes }),
+        }
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -65,6 +87,23 @@ impl ShortString {
             Text::Static(text) => text,
             Text::Shared(text) => text,
         }
+    }
+}
+
+/// As much of a text as fits, and how long all of it is.
+struct Buffer {
+    text: [u8; SHORT_STRING_MAX],
+    bytes: usize,
+}
+
+impl fmt::Write for Buffer {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        let end = self.bytes.saturating_add(piece.len());
+        if let Some(place) = self.text.get_mut(self.bytes..end) {
+            place.copy_from_slice(piece.as_bytes());
+        }
+        self.bytes = end;
+        Ok(())
     }
 }
 
@@ -176,6 +215,15 @@ mod tests {
         let cut = ShortString::truncated(&"é".repeat(200));
         assert_eq!(cut.len(), 254);
         assert_eq!(ShortString::truncated("short"), "short");
+    }
+
+    #[test]
+    fn a_formatted_text_is_the_same_text_or_refused_with_its_whole_length() {
+        let format = |bytes: usize| ShortString::format(format_args!("{}{}", "a".repeat(bytes - 2), 'é'));
+        assert_eq!(format(5).unwrap(), "aaaé");
+        assert_eq!(format(255).unwrap().len(), 255);
+        assert_eq!(format(256), Err(TextTooLong { bytes: 256 }));
+        assert_eq!(format(1_000), Err(TextTooLong { bytes: 1_000 }));
     }
 
     #[test]

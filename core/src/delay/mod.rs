@@ -8,9 +8,11 @@
 //! [`HoldLeases`] sees to it that the hold outlives the messages in it.
 
 pub mod granularity;
+pub mod kind;
 pub mod lease;
 pub mod plan;
 
 pub use granularity::{DelayTooLong, Granularity, GranularityError, HoldTtl};
+pub use kind::HoldKind;
 pub use lease::{Confirmed, Cover, HoldLeases, Late, Lease};
 pub use plan::Placement;

@@ -1,7 +1,19 @@
-//! One `queue.declare`, as a value.
+//! One `queue.declare`, as a value, and one of whatever can be declared.
 
 use crate::table::Table;
 use crate::text::ShortString;
+use crate::topology::{Binding, ExchangeDeclaration};
+
+/// One thing that must exist on the broker.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Declaration {
+    /// An exchange.
+    Exchange(ExchangeDeclaration),
+    /// A queue.
+    Queue(QueueDeclaration),
+    /// A route between them.
+    Binding(Binding),
+}
 
 /// What a `queue.declare` asks for (AMQP 0-9-1, 1.7.2.1). It is never sent `no-wait`: RabbitMQ renews the
 /// lease of an expiring queue only for a declare that it answers.
