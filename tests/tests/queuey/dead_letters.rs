@@ -7,11 +7,12 @@ use leveret_testkit::broker::BrokerConfig;
 use leveret_testkit::broker::tcp::TcpBroker;
 use leveret_testkit::stranger::publish_body;
 use leveret_tokio::Queue;
-use queuey_core::{EnqueueOptions, QueueSet};
+use queuey_core::{Backend, EnqueueOptions, QueueConfig, QueueSet};
+use tokio_stream::StreamExt as _;
 
 use super::envelopes::assert_same;
 use super::services::{Answer, Emails, Ours, Run, Theirs};
-use super::{everywhere, leveret, queuey, tell};
+use super::{PATIENCE, everywhere, leveret, queuey, tell};
 
 /// A header that both write as a number, each in a width of its own.
 fn number(header: Option<Value>) -> Option<i64> {
@@ -58,15 +59,24 @@ fn a_dead_letter_of_either_is_a_job_to_the_other_and_has_the_same_headers() {
 }
 
 #[test]
-fn a_worker_of_leveret_runs_the_dead_letters_of_queuey() {
+fn either_takes_the_dead_letters_of_the_other_from_their_queue() {
     everywhere(async |uri, place| {
         let (ours, theirs) = (Ours::<6>::connect(uri).await, Theirs::<6>::connect(uri).await);
+        let dead = ours.queue.name().dead();
         let id = ours.enqueue("ada", Duration::ZERO).await;
         theirs.run(1, Answer::GiveUp).await;
-        let dead = Queue::new(ours.queue.name().dead()).expect("a good name").max_priority(0);
-        let undertaker = Ours::<6>::connect_to(uri, dead.dead_letters(false)).await;
+        let queue = Queue::new(&dead).expect("a good name").max_priority(0).dead_letters(false);
+        let undertaker = Ours::<6>::connect_to(uri, queue).await;
         let run = Run { id, to: "ada".to_owned(), attempt: 1, deferrals: 0, correlation_id: None };
         assert_eq!(undertaker.run(1, Answer::Done).await, [run], "on {place}");
+
+        let id = theirs.enqueue("grace", EnqueueOptions::now()).await;
+        ours.run(1, Answer::GiveUp).await;
+        let mut letters = theirs.backend.consume(&QueueConfig::new(&*dead)).await.expect("it is there");
+        let letter = tokio::time::timeout(PATIENCE, letters.next()).await.expect("it comes");
+        let letter = letter.expect("the stream goes on").expect("queuey reads it");
+        assert_eq!(letter.envelope().job_id.to_string(), id, "on {place}");
+        letter.ack().await.expect("it is acknowledged");
         theirs.end().await;
         undertaker.end().await;
         ours.end().await;
