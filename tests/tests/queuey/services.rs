@@ -16,8 +16,9 @@ use super::{PATIENCE, seconds};
 
 /// How often a job runs before it is a dead letter.
 pub(crate) const ATTEMPTS: u32 = 5;
-/// How long it waits before it is tried again, and before a deferral is over.
-pub(crate) const WAIT: Duration = seconds(1);
+/// How long it waits before it is tried again, and before a deferral is over. A shorter wait could be doubled by the
+/// slow confirm of a busy machine, and then a job is there twice.
+pub(crate) const WAIT: Duration = seconds(2);
 
 /// The queue of one story. queuey knows a queue and its jobs by their types, so each story has types of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
