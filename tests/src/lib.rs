@@ -7,7 +7,8 @@
 //! [`skip`](skip::skip) is for a test that has nothing to run on.
 //!
 //! The crate lies in the folder `tests` of the workspace, and the suites that tell of the whole product in
-//! `tests/tests`, as Cargo has it: `session` in virtual time, `jobs` on every broker, `structure` over the source.
+//! `tests/tests`, as Cargo has it: `session` in virtual time, `jobs` on every broker, `queuey` with a neighbour's
+//! workers on the same queues, `structure` over the source.
 //!
 //! # Test your handlers
 //!
