@@ -35,6 +35,9 @@
 pub mod connection;
 pub mod delay;
 pub mod envelope;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod lane;
 pub mod message;
 pub mod retry;

@@ -35,6 +35,8 @@ use std::time::Duration;
 use super::granularity::{Granularity, HoldTtl};
 use crate::time::Instant;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 

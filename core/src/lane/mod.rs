@@ -35,8 +35,8 @@ mod count;
 mod hash;
 mod key;
 mod lanes;
-#[cfg(test)]
-mod model;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
 mod slots;
 
 pub use count::{LANES_MAX, Lane, LaneCount, LaneCountError, LanePlan, PrefetchTooSmall};

@@ -1,4 +1,4 @@
-mod model;
+mod network;
 
 use proptest::prelude::*;
 
@@ -171,19 +171,12 @@ proptest! {
         latency in 0..250_u64,
         gap in 1..150_u64,
         others in any::<bool>(),
+        cuts in any::<bool>(),
         looks_ahead in any::<bool>(),
     ) {
         let part = |hundredths: u64| Duration::from_millis(u64::from(hold) * hundredths / 100);
-        let network = model::Network { latency: part(latency), gap: part(gap), others, looks_ahead };
-        let copies = model::run(seed, ttl(hold), jobs, &network);
-        for job in 0..jobs {
-            let mine: Vec<_> = copies.iter().filter(|copy| copy.job == job).collect();
-            prop_assert!(mine.iter().any(|copy| copy.safe), "job {job} has no safe copy: {mine:?}");
-            for copy in mine.into_iter().filter(|copy| copy.safe) {
-                let released = copy.released.expect("a copy called safe was dropped");
-                prop_assert!(released >= copy.published + ttl(hold).as_duration(), "early: {copy:?}");
-            }
-        }
+        let network = network::Network { latency: part(latency), gap: part(gap), others, cuts, looks_ahead };
+        network::run(seed, ttl(hold), jobs, &network);
     }
 }
 
