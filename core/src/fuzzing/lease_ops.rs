@@ -20,6 +20,7 @@ const TTLS: [u32; 8] = [100, 200, 300, 1_000, 5_000, 60_000, 3_600_000, 2_147_48
 /// | `>` | the broker handles one request |
 /// | `<` | the client reads one reply |
 /// | `!` | the link is cut |
+/// | `y`, `z` | the client's machine sleeps for 300 ms, 5 s |
 /// | any other | time passes: `byte % 16` times 1 ms, 40 ms, 1 s or 10 min |
 ///
 /// # Panics
@@ -36,6 +37,8 @@ pub fn body(bytes: &[u8]) {
             // RabbitMQ releases messages tens of milliseconds late, which the margin of a lease covers.
             b'>' => world.broker_handles(now, Duration::from_millis((index % 23) as u64)),
             b'<' => world.client_reads(now),
+            b'y' => world.sleep(Duration::from_millis(300)),
+            b'z' => world.sleep(Duration::from_secs(5)),
             b'!' => world.link_lost(now),
             _ => now += time(*byte),
         }

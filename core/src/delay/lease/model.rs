@@ -25,12 +25,15 @@ pub(crate) struct World {
     requests: VecDeque<Request>,
     replies: VecDeque<Reply>,
     holds: BTreeMap<HoldTtl, Hold>,
+    /// How much further the broker's clock is than the client's, which stood still as the machine slept.
+    slept: Duration,
 }
 
 /// One message that was published for a job.
 #[derive(Clone, Debug)]
 struct Published {
     job: usize,
+    /// By the broker's clock, as the next.
     at: Instant,
     /// When it left its hold for the work queue; never if the hold expired first.
     released: Option<Instant>,
@@ -67,6 +70,7 @@ impl World {
             requests: VecDeque::new(),
             replies: VecDeque::new(),
             holds: BTreeMap::new(),
+            slept: Duration::ZERO,
         }
     }
 
@@ -101,6 +105,7 @@ impl World {
                 self.replies.push_back(Reply::DeclareOk(ttl));
             }
             Some(Request::Publish(copy, cover)) => {
+                let now = now + self.slept;
                 self.advance(now, cover.ttl());
                 let Some(hold) = self.holds.get_mut(&cover.ttl()) else {
                     self.replies.push_back(Reply::Return(copy, cover));
@@ -144,6 +149,7 @@ impl World {
 
     /// Another client declares a hold, or makes it anew; the broker handles that at once.
     pub(crate) fn declare(&mut self, now: Instant, ttl: HoldTtl) {
+        let now = now + self.slept;
         self.advance(now, ttl);
         let expires = now + ttl.as_duration() * 2;
         let hold = self.holds.entry(ttl).or_insert(Hold { expires, messages: VecDeque::new() });
@@ -162,6 +168,13 @@ impl World {
                 self.publish(now, job, self.jobs[job]);
             }
         }
+    }
+
+    /// The client's machine sleeps, with its monotonic clock standing still, and notices when it wakes up. The
+    /// link outlives it.
+    pub(crate) fn sleep(&mut self, time: Duration) {
+        self.slept += time;
+        self.leases.void();
     }
 
     /// Lets all that is left happen, and looks at what came of it.
@@ -196,7 +209,7 @@ impl World {
         }
         let cover = self.leases.publish_sent(now, ttl);
         self.requests.push_back(Request::Publish(self.copies.len(), cover));
-        self.copies.push(Published { job, at: now, released: None, safe: false });
+        self.copies.push(Published { job, at: now + self.slept, released: None, safe: false });
     }
 
     fn send_declare(&mut self, now: Instant, ttl: HoldTtl) {

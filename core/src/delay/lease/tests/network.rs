@@ -19,6 +19,8 @@ pub(super) struct Network {
     pub(super) others: bool,
     /// Whether the link is cut now and then.
     pub(super) cuts: bool,
+    /// How long the client's machine sleeps now and then; zero for never.
+    pub(super) sleep: Duration,
     /// Whether the client takes a larger hold where confirms are slow.
     pub(super) looks_ahead: bool,
 }
@@ -46,6 +48,10 @@ pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) {
             let then = now + run.up_to(network.gap);
             run.at(then, Event::Cut);
         }
+        if !network.sleep.is_zero() && run.rng.next_u64().is_multiple_of(4) {
+            let then = now + run.up_to(network.gap);
+            run.at(then, Event::Sleep);
+        }
     }
     while let Some(((then, _), event)) = run.events.pop_first() {
         now = then;
@@ -60,6 +66,7 @@ enum Event {
     Job,
     DeclareByOther,
     Cut,
+    Sleep,
     /// The oldest request reaches the broker.
     Request,
     /// The oldest reply reaches the client.
@@ -105,6 +112,10 @@ impl Run<'_> {
             Event::DeclareByOther => self.world.declare(now, ttl),
             // What was under way is gone; what is sent after the cut arrives in its place.
             Event::Cut => self.world.link_lost(now),
+            Event::Sleep => {
+                let time = self.up_to(self.network.sleep);
+                self.world.sleep(time);
+            }
             Event::Request => {
                 self.requests.under_way -= 1;
                 let overdue = self.up_to(Duration::from_millis(22));
