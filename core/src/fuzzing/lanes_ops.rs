@@ -18,7 +18,7 @@ use crate::lane::{LaneCount, LanePlan};
 ///
 /// # Panics
 ///
-/// Where the lanes do something else than their model, or break a rule: see [`Run`].
+/// Where the lanes do something else than their model, or break a rule: see `Run` in `lane/model.rs`.
 pub fn body(bytes: &[u8]) {
     let [lanes, more, operations @ ..] = bytes else { return };
     let lanes = 1 + u16::from(lanes.wrapping_sub(b' ') % 80);

@@ -25,7 +25,8 @@ const TTLS: [u32; 8] = [100, 200, 300, 1_000, 5_000, 60_000, 3_600_000, 2_147_48
 ///
 /// # Panics
 ///
-/// Where a message that the book calls safe is dropped or early, or a job never has such a message: see [`World`].
+/// Where a message that the book calls safe is dropped or early, or a job never has such a message: see `World::end` in
+/// `delay/lease/model.rs`.
 pub fn body(bytes: &[u8]) {
     let Some((&choice, operations)) = bytes.split_first() else { return };
     let mut now = Instant::from_origin(Duration::from_secs(1));
