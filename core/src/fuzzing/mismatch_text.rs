@@ -79,7 +79,8 @@ impl Side {
     }
 }
 
-/// Text without quotes, which RabbitMQ does not escape: what stands between two of them would be anyone's guess.
+/// Text without quotes, which RabbitMQ does not escape, and without the beginning of the words between two parts, such
+/// as `: received `: behind the quote before it, it would be taken for them.
 fn plain(text: &str) -> String {
-    text.replace('\'', "")
+    text.replace('\'', "").trim_start_matches([':', ' ']).to_owned()
 }
