@@ -18,9 +18,13 @@
 
 mod decode;
 mod encode;
+pub mod error;
 pub mod id;
+pub mod limits;
 pub mod payload;
 pub mod properties;
+mod scan;
+mod text;
 
 #[cfg(test)]
 mod tests;
@@ -29,10 +33,12 @@ use std::fmt;
 
 use bytes::Bytes;
 
-pub use decode::{DecodeError, Limits, QUOTE_MAX};
+pub use error::{DecodeError, QUOTE_MAX};
 pub use id::{JobId, JobIdError, JobType, JobTypeError};
+pub use limits::Limits;
 pub use payload::{PayloadError, RawPayload};
 pub use properties::message;
+use text::Text;
 
 use crate::text::ShortString;
 use crate::time::UnixMillis;
@@ -42,15 +48,16 @@ use crate::time::UnixMillis;
 pub struct Envelope {
     job_id: JobId,
     job_type: JobType,
-    queue: ShortString,
+    queue: Text,
     attempt: u32,
     enqueued_at: UnixMillis,
     deferrals: u32,
     priority: u8,
-    correlation_id: Option<ShortString>,
+    correlation_id: Option<Text>,
     payload: RawPayload,
-    /// Fields that this version does not know, as they were written: the quoted name, and the value.
-    unknown: Vec<(Bytes, Bytes)>,
+    /// Fields that this version does not know, as they were written: from the quote before the name to the end of
+    /// the value.
+    unknown: Vec<Bytes>,
 }
 
 impl Envelope {
@@ -66,7 +73,7 @@ impl Envelope {
         Self {
             job_id,
             job_type,
-            queue,
+            queue: Text::Short(queue),
             attempt: 1,
             enqueued_at,
             deferrals: 0,
@@ -80,7 +87,7 @@ impl Envelope {
     /// The same job with a correlation id, which every later copy keeps.
     #[must_use]
     pub fn with_correlation_id(self, correlation_id: ShortString) -> Self {
-        Self { correlation_id: Some(correlation_id), ..self }
+        Self { correlation_id: Some(correlation_id.into()), ..self }
     }
 
     /// The same job at another priority. It lasts until the job is next scheduled some other way.
@@ -137,7 +144,7 @@ impl Envelope {
     /// The queue that the producer named. It decides nothing: the queue that a delivery came from does.
     #[must_use]
     pub fn queue(&self) -> &str {
-        &self.queue
+        self.queue.as_str()
     }
 
     /// Which run this is, from 1.
@@ -167,7 +174,7 @@ impl Envelope {
     /// The application's correlation id.
     #[must_use]
     pub fn correlation_id(&self) -> Option<&str> {
-        self.correlation_id.as_deref()
+        self.correlation_id.as_ref().map(Text::as_str)
     }
 
     /// The job itself.
