@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn what_is_no_duration_is_answered_with_what_to_write() {
         let too_long = format!("\"{}years\"", u64::MAX);
-        for wrong in ["\"\"", "\"5\"", "\"-5s\"", "\"5 parsecs\"", "-1", "1.5", "null", "[1]", "{}", "true", &too_long]
+        for wrong in
+            ["\"\"", "\"5\"", "\"-5s\"", "\"5 parsecs\"", "-1", "1.5", "null", "[1]", "{}", "true", &too_long]
         {
             let error = read(wrong).unwrap_err();
             assert!(error.contains("\"1h 30m\", or a whole number of milliseconds"), "{wrong}: {error}");

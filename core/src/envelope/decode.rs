@@ -81,9 +81,13 @@ impl<'a> Draft<'a> {
     fn member(&mut self, name: Span<'a>, value: Span<'a>) -> Result<(), DecodeError> {
         let Self { body, limits, .. } = *self;
         let field = |name, expected| Field { name, value, expected };
-        // A name may be written with escapes, and is the same name. One that is no text at all, for half a surrogate
-        // pair, is a name that nobody knows.
-        match unquoted(name).as_deref().unwrap_or_default() {
+        // A name may be written with escapes, and is the same name.
+        let plain = unquoted(name).ok_or(DecodeError::NotJson {
+            at: name.at,
+            wanted: "a name whose escapes spell a text",
+            found: Some(b'"'),
+        })?;
+        match plain.as_ref() {
             "job_id" => {
                 let field = field("job_id", "a UUID");
                 let id = field.text(usize::MAX)?.parse().map_err(|_| field.fault())?;
@@ -102,7 +106,8 @@ impl<'a> Draft<'a> {
             }
             "attempt" => {
                 let field = field("attempt", "a whole number from 1 to 4294967295");
-                let attempt = field.number(|number| u32::try_from(number).ok().filter(|attempt| *attempt > 0))?;
+                let attempt =
+                    field.number(|number| u32::try_from(number).ok().filter(|attempt| *attempt > 0))?;
                 field.once(&mut self.attempt, attempt)
             }
             "enqueued_at_ms" => {

@@ -118,7 +118,9 @@ impl fmt::Display for DecodeError {
                 write!(f, "it is not JSON: it ends at byte {at}, where it must hold {wanted}")
             }
             Self::Missing { field } => write!(f, "the field `{field}` is missing"),
-            Self::Duplicate { field, at } => write!(f, "the field `{field}` occurs twice, again at byte {at}"),
+            Self::Duplicate { field, at } => {
+                write!(f, "the field `{field}` occurs twice, again at byte {at}")
+            }
             Self::Field { field, at, expected, found } => {
                 write!(f, "the field `{field}`, at byte {at}, must hold {expected}, found {found}")
             }

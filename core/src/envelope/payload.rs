@@ -25,14 +25,14 @@ impl RawPayload {
         }
     }
 
-    /// Checks that `json` is one JSON value.
+    /// Checks that `json` is one JSON value, and leaves out the blanks around it.
     ///
     /// # Errors
     ///
     /// [`PayloadError`] when it is not.
     pub fn from_json(json: Bytes) -> Result<Self, PayloadError> {
         match serde_json::from_slice::<&RawValue>(&json) {
-            Ok(_) => Ok(Self(json)),
+            Ok(value) => Ok(Self(json.slice_ref(value.get().as_bytes()))),
             Err(error) => Err(PayloadError::new(&error)),
         }
     }

@@ -10,7 +10,7 @@ use super::error::DecodeError;
 
 /// The deepest nesting that is read, the envelope counted: the payload of an envelope is then 127 levels deep, the
 /// most that `serde_json` reads.
-pub const NESTING_MAX: usize = 128;
+pub(super) const NESTING_MAX: usize = 128;
 
 /// A place in a JSON text.
 pub(super) struct Scanner<'a> {
@@ -183,7 +183,9 @@ impl<'a> Scanner<'a> {
                     return Ok(escaped);
                 }
                 Some(b'\\') => self.escape()?,
-                _ => return Err(self.wanted("a closing quote before the end and before any control character")),
+                _ => {
+                    return Err(self.wanted("a closing quote before the end and before any control character"));
+                }
             }
             escaped = true;
         }

@@ -10,7 +10,11 @@ use crate::duration::Humane;
 
 /// A policy as it is written.
 #[derive(Deserialize)]
-#[serde(default, deny_unknown_fields, expecting = "a retry policy: `max_attempts` and `backoff`, both optional")]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a retry policy: `max_attempts` and `backoff`, both optional"
+)]
 pub(super) struct Written {
     #[serde(deserialize_with = "attempts")]
     max_attempts: u32,
@@ -100,7 +104,9 @@ impl<'de> Visitor<'de> for Reader {
         };
         match map.next_key::<String>()? {
             None => Ok(backoff),
-            Some(_) => Err(Error::custom("a backoff is either `fixed` or `exponential`: keep one of the two")),
+            Some(_) => {
+                Err(Error::custom("a backoff is either `fixed` or `exponential`: keep one of the two"))
+            }
         }
     }
 }

@@ -18,7 +18,8 @@ fn durations() -> impl Strategy<Value = Duration> {
 
 /// Every factor, and many that hardly grow.
 fn factors() -> impl Strategy<Value = f64> {
-    let small = (0..17_i32, 0..10_u32).prop_map(|(zeros, digit)| 1.0 + f64::from(digit) * 10_f64.powi(-zeros));
+    let small =
+        (0..17_i32, 0..10_u32).prop_map(|(zeros, digit)| 1.0 + f64::from(digit) * 10_f64.powi(-zeros));
     let odd = prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1.0, 1e9]);
     prop_oneof![odd, small, 1.0..3.0, any::<f64>()]
 }
@@ -96,7 +97,9 @@ fn the_extremes_of_a_configuration_file_neither_panic_nor_pass_the_maximum() {
 #[test]
 fn full_jitter_halves_the_wait_on_average_and_reaches_both_ends() {
     let longest = RetryPolicy::exponential(9).base(Duration::MAX).max(Duration::MAX);
-    for (policy, failed) in [(RetryPolicy::exponential(9), 4), (RetryPolicy::exponential(99), 50), (longest, 1)] {
+    for (policy, failed) in
+        [(RetryPolicy::exponential(9), 4), (RetryPolicy::exponential(99), 50), (longest, 1)]
+    {
         let computed = delay(&policy.jitter(false), failed, 0);
         let mut rng = Rng::new(1);
         let draws = 100_000_u32;

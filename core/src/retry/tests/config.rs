@@ -37,7 +37,8 @@ fn what_is_left_out_has_its_default() {
 
 #[test]
 fn a_policy_is_written_with_units() {
-    let policy = RetryPolicy::exponential(7).base(Duration::from_millis(1_500)).max(Duration::from_secs(5_400));
+    let policy =
+        RetryPolicy::exponential(7).base(Duration::from_millis(1_500)).max(Duration::from_secs(5_400));
     let text = toml::to_string(&policy).unwrap();
     assert_eq!(
         text,
@@ -45,7 +46,10 @@ fn a_policy_is_written_with_units() {
     );
     let fixed = RetryPolicy::fixed(2, Duration::from_secs(5));
     assert_eq!(serde_json::to_string(&fixed).unwrap(), r#"{"max_attempts":2,"backoff":{"fixed":"5s"}}"#);
-    assert_eq!(serde_json::to_string(&RetryPolicy::none()).unwrap(), r#"{"max_attempts":1,"backoff":"none"}"#);
+    assert_eq!(
+        serde_json::to_string(&RetryPolicy::none()).unwrap(),
+        r#"{"max_attempts":1,"backoff":"none"}"#
+    );
 }
 
 #[test]
@@ -74,7 +78,8 @@ fn a_mistake_is_answered_with_what_to_write() {
 #[test]
 fn what_is_out_of_range_becomes_the_nearest_that_makes_sense() {
     assert_eq!(toml("max_attempts = 0").unwrap().max_attempts(), NonZeroU32::MIN);
-    for (written, read) in [("nan", 1.0), ("-inf", 1.0), ("0", 1.0), ("1.0000001", 1.0), ("inf", f64::MAX), ("1e9", 1e9)]
+    for (written, read) in
+        [("nan", 1.0), ("-inf", 1.0), ("0", 1.0), ("1.0000001", 1.0), ("inf", f64::MAX), ("1e9", 1e9)]
     {
         let policy = toml(&format!("backoff = {{ exponential = {{ factor = {written} }} }}")).unwrap();
         assert_eq!(policy, RetryPolicy::default().factor(read), "{written}");
