@@ -83,6 +83,7 @@ impl ShortString {
 
     /// The text. A short one is checked to be UTF-8 at every call; [`as_bytes`](Self::as_bytes) is free.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "what is kept in place was copied from a text")]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,

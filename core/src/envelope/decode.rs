@@ -6,19 +6,23 @@ use bytes::Bytes;
 
 use super::error::{DecodeError, QUOTE_MAX};
 use super::limits::Limits;
-use super::scan::{Scanner, Span};
+use super::scan::{Fault, Scanner, Span};
 use super::text::Text;
 use super::{Envelope, JobId, JobType, RawPayload};
 use crate::text::{SHORT_STRING_MAX, ShortString};
 use crate::time::UnixMillis;
 
 pub(super) fn decode(body: &Bytes, limits: &Limits) -> Result<Envelope, DecodeError> {
+    read(body, limits).map_err(|fault| *fault)
+}
+
+fn read(body: &Bytes, limits: &Limits) -> Result<Envelope, Fault> {
     if body.len() > limits.max_bytes {
-        return Err(DecodeError::TooLarge { bytes: body.len(), limit: limits.max_bytes });
+        return Err(DecodeError::TooLarge { bytes: body.len(), limit: limits.max_bytes }.into());
     }
     let mut json = Scanner::new(body, limits.max_nesting)?;
     if json.peek() != Some(b'{') {
-        return Err(DecodeError::NotAnObject { found: kind_of_value(json.peek()) });
+        return Err(DecodeError::NotAnObject { found: kind_of_value(json.peek()) }.into());
     }
     let mut draft = Draft::new(body, limits);
     let mut more = json.enter_object()?;
@@ -78,7 +82,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn member(&mut self, name: Span<'a>, value: Span<'a>) -> Result<(), DecodeError> {
+    fn member(&mut self, name: Span<'a>, value: Span<'a>) -> Result<(), Fault> {
         let Self { body, limits, .. } = *self;
         let field = |name, expected| Field { name, value, expected };
         // A name may be written with escapes, and is the same name.
@@ -142,20 +146,20 @@ impl<'a> Draft<'a> {
     }
 
     /// Keeps a member as it is written, from the quote before its name to the end of its value.
-    fn unknown(&mut self, name: Span<'a>, value: Span<'a>) -> Result<(), DecodeError> {
+    fn unknown(&mut self, name: Span<'a>, value: Span<'a>) -> Result<(), Fault> {
         let (at, limits) = (name.at, self.limits);
         let bytes = name.json.len() - 2;
         if bytes > limits.max_name_bytes {
-            return Err(DecodeError::NameTooLong { at, bytes, limit: limits.max_name_bytes });
+            return Err(DecodeError::NameTooLong { at, bytes, limit: limits.max_name_bytes }.into());
         }
         if self.unknown.len() >= limits.max_unknown_fields {
-            return Err(DecodeError::TooManyFields { at, limit: limits.max_unknown_fields });
+            return Err(DecodeError::TooManyFields { at, limit: limits.max_unknown_fields }.into());
         }
         self.unknown.push(self.body.slice(at..value.range().end));
         Ok(())
     }
 
-    fn finish(self) -> Result<Envelope, DecodeError> {
+    fn finish(self) -> Result<Envelope, Fault> {
         Ok(Envelope {
             job_id: required("job_id", self.job_id)?,
             job_type: required("job_type", self.job_type)?,
@@ -179,27 +183,28 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn text(&self, limit: usize) -> Result<Cow<'a, str>, DecodeError> {
+    fn text(&self, limit: usize) -> Result<Cow<'a, str>, Fault> {
         let text = unquoted(self.value).ok_or_else(|| self.fault())?;
         if text.len() > limit {
             let (field, at, bytes) = (self.name, self.value.at, text.len());
-            return Err(DecodeError::TextTooLong { field, at, bytes, limit });
+            return Err(DecodeError::TextTooLong { field, at, bytes, limit }.into());
         }
         Ok(text)
     }
 
-    fn number<T>(&self, convert: impl FnOnce(u64) -> Option<T>) -> Result<T, DecodeError> {
+    fn number<T>(&self, convert: impl FnOnce(u64) -> Option<T>) -> Result<T, Fault> {
         self.value.json.parse().ok().and_then(convert).ok_or_else(|| self.fault())
     }
 
-    fn once<T>(&self, slot: &mut Option<T>, value: T) -> Result<(), DecodeError> {
+    fn once<T>(&self, slot: &mut Option<T>, value: T) -> Result<(), Fault> {
         match slot.replace(value) {
             None => Ok(()),
-            Some(_) => Err(DecodeError::Duplicate { field: self.name, at: self.value.at }),
+            Some(_) => Err(DecodeError::Duplicate { field: self.name, at: self.value.at }.into()),
         }
     }
 
-    fn fault(&self) -> DecodeError {
+    #[cold]
+    fn fault(&self) -> Fault {
         let json = self.value.json;
         let mut end = json.len().min(QUOTE_MAX);
         while !json.is_char_boundary(end) {
@@ -216,17 +221,20 @@ impl<'a> Field<'a> {
             expected: self.expected,
             found: ShortString::truncated(&found),
         }
+        .into()
     }
 }
 
 /// The text of a JSON string, borrowed where it is written without escapes; `None` for any other value, and for
 /// escapes that spell no text.
 fn unquoted(value: Span<'_>) -> Option<Cow<'_, str>> {
-    let inner = value.json.strip_prefix('"')?.strip_suffix('"')?;
+    if !value.json.starts_with('"') {
+        return None;
+    }
     if value.escaped {
         return serde_json::from_str(value.json).ok().map(Cow::Owned);
     }
-    Some(Cow::Borrowed(inner))
+    value.json.get(1..value.json.len() - 1).map(Cow::Borrowed)
 }
 
 fn keep(body: &Bytes, text: Cow<'_, str>) -> Text {
@@ -236,6 +244,6 @@ fn keep(body: &Bytes, text: Cow<'_, str>) -> Text {
     }
 }
 
-fn required<T>(field: &'static str, value: Option<T>) -> Result<T, DecodeError> {
-    value.ok_or(DecodeError::Missing { field })
+fn required<T>(field: &'static str, value: Option<T>) -> Result<T, Fault> {
+    value.ok_or_else(|| DecodeError::Missing { field }.into())
 }

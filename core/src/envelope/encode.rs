@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Envelope;
-use super::scan::plain_length;
+use super::scan::plain_end;
 
 pub(super) fn encode(envelope: &Envelope) -> Bytes {
     let mut length = Length(0);
@@ -64,7 +64,7 @@ fn put_text(out: &mut impl Sink, text: &[u8]) {
     out.put(b"\"");
     let mut rest = text;
     loop {
-        let (plain, special) = rest.split_at(plain_length(rest));
+        let (plain, special) = rest.split_at(plain_end(rest, 0));
         out.put(plain);
         let Some((byte, behind)) = special.split_first() else { break };
         put_escape(out, *byte);

@@ -31,10 +31,11 @@ impl RawPayload {
     ///
     /// [`PayloadError`] when it is not.
     pub fn from_json(json: Bytes) -> Result<Self, PayloadError> {
-        match serde_json::from_slice::<&RawValue>(&json) {
-            Ok(value) => Ok(Self(json.slice_ref(value.get().as_bytes()))),
-            Err(error) => Err(PayloadError::new(&error)),
+        let value: &RawValue = serde_json::from_slice(&json).map_err(|error| PayloadError::new(&error))?;
+        if value.get().len() < json.len() {
+            return Ok(Self(json.slice_ref(value.get().as_bytes())));
         }
+        Ok(Self(json))
     }
 
     /// Reads the payload as a `T`, which may borrow from it.

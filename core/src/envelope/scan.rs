@@ -12,6 +12,9 @@ use super::error::DecodeError;
 /// most that `serde_json` reads.
 pub(super) const NESTING_MAX: usize = 128;
 
+/// What is wrong, boxed: so the answer to a text that is right fits into registers.
+pub(super) type Fault = Box<DecodeError>;
+
 /// A place in a JSON text.
 pub(super) struct Scanner<'a> {
     text: &'a str,
@@ -42,11 +45,10 @@ impl Span<'_> {
 
 impl<'a> Scanner<'a> {
     /// Starts at the first byte that is not blank.
-    pub(super) fn new(body: &'a [u8], max_nesting: usize) -> Result<Self, DecodeError> {
-        let text = std::str::from_utf8(body).map_err(|error| DecodeError::NotJson {
-            at: error.valid_up_to(),
-            wanted: "UTF-8",
-            found: body.get(error.valid_up_to()).copied(),
+    pub(super) fn new(body: &'a [u8], max_nesting: usize) -> Result<Self, Fault> {
+        let text = std::str::from_utf8(body).map_err(|error| {
+            let at = error.valid_up_to();
+            DecodeError::NotJson { at, wanted: "UTF-8", found: body.get(at).copied() }
         })?;
         let mut scanner =
             Self { text, at: 0, max_nesting: max_nesting.min(NESTING_MAX), depth: 0, objects: 0 };
@@ -59,13 +61,13 @@ impl<'a> Scanner<'a> {
     }
 
     /// Enters the object that starts here. `false` when it is empty, and then it is behind.
-    pub(super) fn enter_object(&mut self) -> Result<bool, DecodeError> {
+    pub(super) fn enter_object(&mut self) -> Result<bool, Fault> {
         self.open(true)?;
         Ok(!self.close(b'}'))
     }
 
     /// Steps from behind a member to the next. `false` at the end of the object, and then it is behind.
-    pub(super) fn next_member(&mut self) -> Result<bool, DecodeError> {
+    pub(super) fn next_member(&mut self) -> Result<bool, Fault> {
         self.skip_blank();
         if self.close(b'}') {
             return Ok(false);
@@ -76,7 +78,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The name of a member, and the colon behind it.
-    pub(super) fn name(&mut self) -> Result<Span<'a>, DecodeError> {
+    pub(super) fn name(&mut self) -> Result<Span<'a>, Fault> {
         if self.peek() != Some(b'"') {
             return Err(self.wanted("the name of a field in quotes"));
         }
@@ -90,7 +92,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The value that starts here, of any kind.
-    pub(super) fn value(&mut self) -> Result<Span<'a>, DecodeError> {
+    pub(super) fn value(&mut self) -> Result<Span<'a>, Fault> {
         let (start, outside) = (self.at, self.depth);
         let mut escaped = false;
         loop {
@@ -132,7 +134,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but blanks is left.
-    pub(super) fn end(&mut self) -> Result<(), DecodeError> {
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
         self.skip_blank();
         match self.peek() {
             None => Ok(()),
@@ -140,7 +142,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn next_element(&mut self) -> Result<bool, DecodeError> {
+    fn next_element(&mut self) -> Result<bool, Fault> {
         self.skip_blank();
         if self.close(b']') {
             return Ok(false);
@@ -150,9 +152,9 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
-    fn open(&mut self, object: bool) -> Result<(), DecodeError> {
+    fn open(&mut self, object: bool) -> Result<(), Fault> {
         if self.depth == self.max_nesting {
-            return Err(DecodeError::TooDeep { at: self.at, limit: self.max_nesting });
+            return Err(DecodeError::TooDeep { at: self.at, limit: self.max_nesting }.into());
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(object);
@@ -172,26 +174,39 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes behind the string that starts here, and says whether it is written with escapes.
-    fn string(&mut self) -> Result<bool, DecodeError> {
-        let mut escaped = false;
+    fn string(&mut self) -> Result<bool, Fault> {
         self.at += 1;
+        self.skip_plain();
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(false);
+        }
+        self.string_with_escapes()
+    }
+
+    fn string_with_escapes(&mut self) -> Result<bool, Fault> {
         loop {
-            self.at += plain_length(&self.text.as_bytes()[self.at..]);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(escaped);
+                    return Ok(true);
                 }
                 Some(b'\\') => self.escape()?,
                 _ => {
-                    return Err(self.wanted("a closing quote before the end and before any control character"));
+                    return Err(
+                        self.wanted("a closing quote before the end and before any control character")
+                    );
                 }
             }
-            escaped = true;
+            self.skip_plain();
         }
     }
 
-    fn escape(&mut self) -> Result<(), DecodeError> {
+    fn skip_plain(&mut self) {
+        self.at = plain_end(self.text.as_bytes(), self.at);
+    }
+
+    fn escape(&mut self) -> Result<(), Fault> {
         self.at += 1;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
@@ -210,7 +225,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes behind the number that starts here (RFC 8259, 6).
-    fn number(&mut self) -> Result<(), DecodeError> {
+    fn number(&mut self) -> Result<(), Fault> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -236,7 +251,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), DecodeError> {
+    fn digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
@@ -244,7 +259,7 @@ impl<'a> Scanner<'a> {
         if self.at == start { Err(self.wanted("a digit")) } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), DecodeError> {
+    fn word(&mut self, word: &'static str) -> Result<(), Fault> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 return Err(self.wanted(word));
@@ -260,7 +275,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn take(&mut self, byte: u8, wanted: &'static str) -> Result<(), DecodeError> {
+    fn take(&mut self, byte: u8, wanted: &'static str) -> Result<(), Fault> {
         if self.peek() != Some(byte) {
             return Err(self.wanted(wanted));
         }
@@ -272,34 +287,34 @@ impl<'a> Scanner<'a> {
         Span { json: &self.text[start..self.at], at: start, escaped }
     }
 
-    fn wanted(&self, wanted: &'static str) -> DecodeError {
-        DecodeError::NotJson { at: self.at, wanted, found: self.peek() }
+    #[cold]
+    fn wanted(&self, wanted: &'static str) -> Fault {
+        DecodeError::NotJson { at: self.at, wanted, found: self.peek() }.into()
     }
 }
 
-/// How many bytes come before the first one that a JSON string does not take as it is (RFC 8259, 7): a quote, a
-/// backslash, a control character.
-pub(super) fn plain_length(bytes: &[u8]) -> usize {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+/// Where the first byte is, from `at` on, that a JSON string does not take as it is (RFC 8259, 7): a quote, a backslash,
+/// a control character.
+pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
-            return index * 8 + special.trailing_zeros() as usize / 8;
+            return at + special.trailing_zeros() as usize / 8;
         }
+        at += 8;
     }
-    let plain = rest.iter().take_while(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\')).count();
-    words.len() * 8 + plain
+    while bytes.get(at).is_some_and(|byte| !matches!(byte, 0..0x20 | b'"' | b'\\')) {
+        at += 1;
+    }
+    at
 }
 
 /// Eight bytes at once: the highest bit of the lowest byte that is special, and none where none is. Above that byte
 /// a borrow may set bits that mean nothing.
 const fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
-    const HIGH: u64 = ONES << 7;
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let below_space = word.wrapping_sub(ONES * 0x20) & !word;
-    let is_quote = quote.wrapping_sub(ONES) & !quote;
-    let is_backslash = backslash.wrapping_sub(ONES) & !backslash;
-    (below_space | is_quote | is_backslash) & HIGH
+    // Changing this bit takes a quote below 0x21, keeps every control character there, and takes a space away.
+    let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (quote_or_control | backslash) & !word & (ONES << 7)
 }
