@@ -33,7 +33,7 @@ pub struct Exponential {
     /// The wait after the first failure. Default 1 s.
     #[serde(with = "crate::duration")]
     pub base: Duration,
-    /// How much longer each wait is than the one before. Default 2. Not a number or below 1.000001 counts as 1:
+    /// How much longer each wait is than the one before. Default 2. Not a number or below 1 counts as 1:
     /// waits never shrink. Infinity counts as the largest number: the second wait is `max`.
     #[serde(with = "config::factor")]
     pub factor: f64,
@@ -85,31 +85,30 @@ impl Backoff {
     }
 }
 
-/// The smallest factor that grows. Nearer to 1, a power that is rounded can come out above the next higher one.
-///
-/// With a factor of `1 + d` waits grow for at most `66 / d` failures before they pass the longest duration, 2^94 ns. A
-/// power of that many rounded multiplications is off by at most `66 / d * 2^-53`, of its own size, and so is the
-/// next: together they stay below the growth `d` between them where `d` is above 1.3e-7.
-const FACTOR_MIN: f64 = 1.000_001;
-
 impl Exponential {
     pub(super) fn sane_factor(factor: f64) -> f64 {
-        if factor >= FACTOR_MIN { factor.min(f64::MAX) } else { 1.0 }
+        // `max` takes the other operand where one is not a number.
+        factor.max(1.0).min(f64::MAX)
     }
 
     fn delay(self, failures: u32) -> Duration {
         let growth = power(self.factor, failures - 1);
+        // To the nanosecond, which floating point may not be.
         if self.base.is_zero() || growth <= 1.0 {
             return self.base.min(self.max);
         }
-        // Too large for a duration, or infinite: the maximum. In floating point a base may lose nanoseconds.
+        // Too large for a duration, or infinite: the maximum.
         Duration::try_from_secs_f64(self.base.as_secs_f64() * growth)
-            .map_or(self.max, |delay| delay.max(self.base).min(self.max))
+            .map_or(self.max, |delay| delay.min(self.max))
     }
 }
 
 /// `factor` to the power of `exponent`, by squaring: at most 64 multiplications, and the same result on every
 /// platform, which `f64::powi` does not promise.
+///
+/// With a factor of at least 1 it never shrinks as the exponent grows, rounding included, since rounding keeps the
+/// order of products. The product of the squares of the bits below a bit is at most the square of that bit; so where
+/// a carry replaces the lower bits, what the higher squares are multiplied with, in the same order, is no smaller.
 fn power(mut factor: f64, mut exponent: u32) -> f64 {
     let mut product = 1.0;
     while exponent > 0 {

@@ -111,7 +111,7 @@ impl RetryPolicy {
     }
 
     /// Exponential backoff: how much longer each wait is than the one before. Default 2; what is not a number
-    /// or below 1.000001 counts as 1, and infinity as the largest number. Other backoffs have none and stay as they are.
+    /// or below 1 counts as 1, and infinity as the largest number. Other backoffs have none and stay as they are.
     #[must_use]
     pub fn factor(self, factor: f64) -> Self {
         self.with_shape(|shape| shape.factor = factor)

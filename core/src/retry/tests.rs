@@ -21,7 +21,7 @@ fn factors() -> impl Strategy<Value = f64> {
     let small =
         (0..17_i32, 0..10_u32).prop_map(|(zeros, digit)| 1.0 + f64::from(digit) * 10_f64.powi(-zeros));
     let odd = prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1.0, 1e9]);
-    prop_oneof![odd, small, 1.0..3.0, any::<f64>()]
+    prop_oneof![odd, small, Just(1.0 + f64::EPSILON), 1.0..3.0, any::<f64>()]
 }
 
 fn backoffs() -> impl Strategy<Value = Backoff> {
