@@ -17,8 +17,8 @@
 //! | `payload` | any JSON | the job itself |
 //!
 //! Several things that a body may hold are refused: anything but one JSON object, a field twice, a number that is
-//! out of range or written with a fraction or an exponent, `null` in a field other than `correlation_id` and
-//! `payload`, and more than the [`Limits`].
+//! out of range or written with a fraction or an exponent, `null` in a field of the table other than
+//! `correlation_id` and `payload`, and more than the [`Limits`].
 
 mod decode;
 mod encode;

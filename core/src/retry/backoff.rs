@@ -87,8 +87,7 @@ impl Backoff {
 
 impl Exponential {
     pub(super) fn sane_factor(factor: f64) -> f64 {
-        // `max` takes the other operand where one is not a number.
-        factor.max(1.0).min(f64::MAX)
+        if factor.is_nan() { 1.0 } else { factor.clamp(1.0, f64::MAX) }
     }
 
     fn delay(self, failures: u32) -> Duration {
