@@ -49,4 +49,5 @@ pub mod text;
 pub mod time;
 pub mod topology;
 
+mod duration;
 mod wire;

@@ -8,7 +8,12 @@ use std::sync::Arc;
 /// The longest short string, in bytes (AMQP 0-9-1, 4.2.5.3: the length is one octet).
 pub const SHORT_STRING_MAX: usize = 255;
 
-/// A `shortstr`: at most 255 bytes of UTF-8. Cloning costs a reference count.
+/// The longest text that a [`ShortString`] holds without an allocation, in bytes: what fits beside the length in
+/// the three words that the other forms take.
+pub(crate) const INLINE_MAX: usize = 22;
+
+/// A `shortstr`: at most 255 bytes of UTF-8. Up to 22 bytes are kept in place; a longer text is allocated once, and
+/// cloning it costs a reference count.
 ///
 /// It compares, orders, hashes and prints as the text it holds.
 #[derive(Clone)]
@@ -17,7 +22,25 @@ pub struct ShortString(Text);
 #[derive(Clone)]
 enum Text {
     Static(&'static str),
+    /// UTF-8 in the first `len` bytes.
+    Inline {
+        len: u8,
+        bytes: [u8; INLINE_MAX],
+    },
     Shared(Arc<str>),
+}
+
+impl Text {
+    fn copied(text: &str) -> Self {
+        let mut bytes = [0; INLINE_MAX];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(room), Ok(len)) => {
+                room.copy_from_slice(text.as_bytes());
+                Self::Inline { len, bytes }
+            }
+            _ => Self::Shared(text.into()),
+        }
+    }
 }
 
 impl ShortString {
@@ -34,7 +57,7 @@ impl ShortString {
         if text.len() > SHORT_STRING_MAX {
             return Err(TextTooLong { bytes: text.len() });
         }
-        Ok(Self(Text::Shared(text.into())))
+        Ok(Self(Text::copied(text)))
     }
 
     /// A string that is known at compile time; allocates nothing.
@@ -55,10 +78,10 @@ impl ShortString {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        Self(Text::Shared(text[..end].into()))
+        Self(Text::copied(&text[..end]))
     }
 
-    /// Formats a text, in one allocation.
+    /// Formats a text, in at most one allocation.
     ///
     /// # Errors
     ///
@@ -75,18 +98,42 @@ impl ShortString {
         let _ = fmt::write(&mut buffer, text);
         match buffer.text.get(..buffer.bytes) {
             // Pieces of text, one after the other, are text.
-            Some(text) => Ok(Self(Text::Shared(String::from_utf8_lossy(text).into()))),
+            Some(text) => Ok(Self(Text::copied(&String::from_utf8_lossy(text)))),
             None => Err(TextTooLong { bytes: buffer.bytes }),
         }
     }
 
-    /// The text.
+    /// The text. A short one is checked to be UTF-8 at every call; [`as_bytes`](Self::as_bytes) is free.
     #[must_use]
+    #[expect(clippy::missing_panics_doc, reason = "what is kept in place was copied from a text")]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
+            Text::Inline { .. } => std::str::from_utf8(self.as_bytes()).expect("copied from a text, whole"),
             Text::Shared(text) => text,
         }
+    }
+
+    /// The bytes of the text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Text::Static(text) => text.as_bytes(),
+            Text::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Text::Shared(text) => text.as_bytes(),
+        }
+    }
+
+    /// The length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.as_bytes().len()
+    }
+
+    /// Whether the text is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.as_bytes().is_empty()
     }
 }
 
@@ -150,7 +197,7 @@ impl Default for ShortString {
 
 impl PartialEq for ShortString {
     fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
+        self.as_bytes() == other.as_bytes()
     }
 }
 
@@ -158,13 +205,13 @@ impl Eq for ShortString {}
 
 impl PartialEq<str> for ShortString {
     fn eq(&self, other: &str) -> bool {
-        self.as_str() == other
+        self.as_bytes() == other.as_bytes()
     }
 }
 
 impl PartialEq<&str> for ShortString {
     fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
+        self.as_bytes() == other.as_bytes()
     }
 }
 
@@ -176,7 +223,8 @@ impl PartialOrd for ShortString {
 
 impl Ord for ShortString {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.as_str().cmp(other.as_str())
+        // Bytes order as the texts that they spell.
+        self.as_bytes().cmp(other.as_bytes())
     }
 }
 
@@ -227,7 +275,24 @@ mod tests {
     }
 
     #[test]
-    fn static_and_shared_texts_are_the_same_key() {
-        assert_eq!(ShortString::from_static("q"), ShortString::new("q").unwrap());
+    fn a_text_is_the_same_key_wherever_it_is_kept() {
+        const LONGEST: &str = "123456789 123456789 123456789 123456789 ";
+        for end in 0..LONGEST.len() {
+            let text = &LONGEST[..end];
+            let (fixed, copied) = (ShortString::from_static(text), ShortString::new(text).unwrap());
+            assert_eq!((&fixed, fixed.len()), (&copied, end));
+            assert_eq!(copied.as_str(), text);
+            assert_eq!(std::collections::BTreeSet::from([fixed, copied]).len(), 1);
+        }
+        assert!(ShortString::new("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_short_text_is_kept_in_place_and_takes_no_more_room_than_a_long_one() {
+        assert_eq!(size_of::<Option<ShortString>>(), 24);
+        let cut = ShortString::truncated(&"é".repeat(INLINE_MAX / 2));
+        assert!(matches!(cut.0, Text::Inline { len: 22, .. }));
+        assert_eq!(cut, *"é".repeat(11));
+        assert!(matches!(ShortString::new("a".repeat(23)).unwrap().0, Text::Shared(_)));
     }
 }

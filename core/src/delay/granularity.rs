@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// The shortest granularity. Below it a confirm takes longer than the message may wait.
 pub const GRANULARITY_MIN: Duration = Duration::from_millis(100);
 
@@ -50,6 +52,8 @@ impl fmt::Display for HoldTtl {
 /// The step in which delays are kept: 100 ms up to [`HoldTtl::MAX`], in whole milliseconds. Default 1 s.
 ///
 /// Every distinct delay is a queue on the broker, so a coarser step means fewer queues and later jobs.
+///
+/// In configuration it is a duration: `"1s"`, `"250ms"`, or a whole number of milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Granularity(HoldTtl);
 
@@ -110,6 +114,18 @@ impl Granularity {
         // At most 2^64 s in nanoseconds, below 2^94, times a step below 2^31: no overflow of 128 bits.
         let millis = u32::try_from(steps * step).ok();
         millis.and_then(HoldTtl::from_millis).ok_or(DelayTooLong { delay, step: self })
+    }
+}
+
+impl Serialize for Granularity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        crate::duration::serialize(&self.0.as_duration(), serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Granularity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(crate::duration::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -215,6 +231,16 @@ mod tests {
             assert_eq!(Granularity::new(step), Err(GranularityError { step }));
         }
         assert!(Granularity::new(HoldTtl::MAX.as_duration()).is_ok());
+    }
+
+    #[test]
+    fn a_step_in_configuration_is_a_duration_within_the_limits() {
+        let step: Granularity = serde_json::from_str("\"250ms\"").unwrap();
+        assert_eq!(step.step().as_millis(), 250);
+        assert_eq!(serde_json::from_str::<Granularity>("1000").unwrap(), Granularity::default());
+        assert_eq!(serde_json::to_string(&step).unwrap(), "\"250ms\"");
+        let error = serde_json::from_str::<Granularity>("\"1ms\"").unwrap_err().to_string();
+        assert!(error.contains("use whole milliseconds, from 100ms"), "{error}");
     }
 
     fn delays() -> impl Strategy<Value = Duration> {

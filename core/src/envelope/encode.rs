@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::Envelope;
+use super::scan::plain_end;
 
 pub(super) fn encode(envelope: &Envelope) -> Bytes {
     let mut length = Length(0);
@@ -35,9 +36,9 @@ fn write(envelope: &Envelope, out: &mut impl Sink) {
     out.put(b"{\"job_id\":\"");
     out.put(envelope.job_id.encode(&mut [0; 36]).as_bytes());
     out.put(b"\",\"job_type\":");
-    put_text(out, envelope.job_type.as_str());
+    put_text(out, envelope.job_type.as_short().as_bytes());
     out.put(b",\"queue\":");
-    put_text(out, &envelope.queue);
+    put_text(out, envelope.queue.as_bytes());
     out.put(b",\"attempt\":");
     put_number(out, envelope.attempt.into());
     out.put(b",\"enqueued_at_ms\":");
@@ -48,34 +49,28 @@ fn write(envelope: &Envelope, out: &mut impl Sink) {
     put_number(out, envelope.priority.into());
     if let Some(correlation_id) = &envelope.correlation_id {
         out.put(b",\"correlation_id\":");
-        put_text(out, correlation_id);
+        put_text(out, correlation_id.as_bytes());
     }
     out.put(b",\"payload\":");
     out.put(envelope.payload.as_bytes());
-    for (name, value) in &envelope.unknown {
+    for member in &envelope.unknown {
         out.put(b",");
-        out.put(name);
-        out.put(b":");
-        out.put(value);
+        out.put(member);
     }
     out.put(b"}");
 }
 
-fn put_text(out: &mut impl Sink, text: &str) {
+fn put_text(out: &mut impl Sink, text: &[u8]) {
     out.put(b"\"");
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| needs_escape(*byte)) {
-        out.put(&rest[..at]);
-        put_escape(out, rest[at]);
-        rest = &rest[at + 1..];
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(plain_end(rest, 0));
+        out.put(plain);
+        let Some((byte, behind)) = special.split_first() else { break };
+        put_escape(out, *byte);
+        rest = behind;
     }
-    out.put(rest);
     out.put(b"\"");
-}
-
-/// The bytes that JSON does not take as they are in a string (RFC 8259, 7).
-const fn needs_escape(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 fn put_escape(out: &mut impl Sink, byte: u8) {

@@ -15,12 +15,23 @@
 //! | `priority` | number 0 to 255, default 0 | its priority on the queue |
 //! | `correlation_id` | string, optional | the application's own |
 //! | `payload` | any JSON | the job itself |
+//!
+//! Several things that a body may hold are refused: anything but one JSON object, a field twice, a number that is
+//! out of range or written with a fraction or an exponent, `null` in a field of the table other than
+//! `correlation_id` and `payload`, and more than the [`Limits`].
 
 mod decode;
 mod encode;
+pub mod error;
 pub mod id;
+pub mod limits;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod oracle;
 pub mod payload;
 pub mod properties;
+mod scan;
+mod text;
 
 #[cfg(test)]
 mod tests;
@@ -29,10 +40,12 @@ use std::fmt;
 
 use bytes::Bytes;
 
-pub use decode::{DecodeError, Limits, QUOTE_MAX};
+pub use error::{DecodeError, QUOTE_MAX};
 pub use id::{JobId, JobIdError, JobType, JobTypeError};
+pub use limits::Limits;
 pub use payload::{PayloadError, RawPayload};
 pub use properties::message;
+use text::Text;
 
 use crate::text::ShortString;
 use crate::time::UnixMillis;
@@ -42,15 +55,16 @@ use crate::time::UnixMillis;
 pub struct Envelope {
     job_id: JobId,
     job_type: JobType,
-    queue: ShortString,
+    queue: Text,
     attempt: u32,
     enqueued_at: UnixMillis,
     deferrals: u32,
     priority: u8,
-    correlation_id: Option<ShortString>,
+    correlation_id: Option<Text>,
     payload: RawPayload,
-    /// Fields that this version does not know, as they were written: the quoted name, and the value.
-    unknown: Vec<(Bytes, Bytes)>,
+    /// Fields that this version does not know, as they were written: from the quote before the name to the end of
+    /// the value.
+    unknown: Vec<Bytes>,
 }
 
 impl Envelope {
@@ -66,7 +80,7 @@ impl Envelope {
         Self {
             job_id,
             job_type,
-            queue,
+            queue: Text::Short(queue),
             attempt: 1,
             enqueued_at,
             deferrals: 0,
@@ -80,7 +94,7 @@ impl Envelope {
     /// The same job with a correlation id, which every later copy keeps.
     #[must_use]
     pub fn with_correlation_id(self, correlation_id: ShortString) -> Self {
-        Self { correlation_id: Some(correlation_id), ..self }
+        Self { correlation_id: Some(correlation_id.into()), ..self }
     }
 
     /// The same job at another priority. It lasts until the job is next scheduled some other way.
@@ -89,8 +103,11 @@ impl Envelope {
         Self { priority, ..self }
     }
 
-    /// Reads the body of a message. Nothing of it is copied but short texts: the payload and the unknown fields
-    /// are slices of `body` and keep it in memory.
+    /// Reads the body of a message in one pass. Nothing of it is copied but short texts and those written with
+    /// escapes: the payload, longer texts and unknown fields are slices of `body` and keep it in memory.
+    ///
+    /// Two allocations at most, where there are neither escapes nor unknown fields: one that shares a `body` which was
+    /// made from a vector, and one for a job type above 22 bytes.
     ///
     /// # Errors
     ///
@@ -99,7 +116,8 @@ impl Envelope {
         decode::decode(body, limits)
     }
 
-    /// The body of a message, written in one allocation.
+    /// The body of a message, written in one allocation: the fields in the order of the table above, then the unknown
+    /// ones. Payload and unknown fields are written as they were read, blanks and escapes included.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         encode::encode(self)
@@ -137,7 +155,7 @@ impl Envelope {
     /// The queue that the producer named. It decides nothing: the queue that a delivery came from does.
     #[must_use]
     pub fn queue(&self) -> &str {
-        &self.queue
+        self.queue.as_str()
     }
 
     /// Which run this is, from 1.
@@ -167,7 +185,7 @@ impl Envelope {
     /// The application's correlation id.
     #[must_use]
     pub fn correlation_id(&self) -> Option<&str> {
-        self.correlation_id.as_deref()
+        self.correlation_id.as_ref().map(Text::as_str)
     }
 
     /// The job itself.

@@ -25,20 +25,17 @@ impl RawPayload {
         }
     }
 
-    /// Checks that `json` is one JSON value. White space around it is left out, as a reader would.
+    /// Checks that `json` is one JSON value, and leaves out the blanks around it.
     ///
     /// # Errors
     ///
     /// [`PayloadError`] when it is not.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the payload goes on holding what the caller hands over"
-    )]
     pub fn from_json(json: Bytes) -> Result<Self, PayloadError> {
-        match serde_json::from_slice::<&RawValue>(&json) {
-            Ok(value) => Ok(Self(json.slice_ref(value.get().as_bytes()))),
-            Err(error) => Err(PayloadError::new(&error)),
+        let value: &RawValue = serde_json::from_slice(&json).map_err(|error| PayloadError::new(&error))?;
+        if value.get().len() < json.len() {
+            return Ok(Self(json.slice_ref(value.get().as_bytes())));
         }
+        Ok(Self(json))
     }
 
     /// Reads the payload as a `T`, which may borrow from it.

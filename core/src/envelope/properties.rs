@@ -1,6 +1,7 @@
 //! The message around an envelope.
 
 use super::Envelope;
+use super::text::Text;
 use crate::message::{DeliveryMode, Message, Properties};
 use crate::text::ShortString;
 
@@ -33,8 +34,9 @@ pub(crate) fn write_properties(envelope: &Envelope, priority: Option<u8>, proper
     properties.message_id = Some(ShortString::truncated(envelope.job_id().encode(&mut [0; 36])));
     properties.kind = Some(envelope.job_type().as_short().clone());
     properties.priority = priority;
-    if let Some(correlation_id) = &envelope.correlation_id {
-        properties.correlation_id = Some(correlation_id.clone());
+    // One that is too long for the property is in the body alone.
+    if let Some(correlation_id) = envelope.correlation_id.as_ref().and_then(Text::to_short) {
+        properties.correlation_id = Some(correlation_id);
     }
     properties.headers.insert(ATTEMPT_HEADER, envelope.attempt());
     properties.headers.insert(DEFERRALS_HEADER, envelope.deferrals());

@@ -2,8 +2,32 @@
 //!
 //! A pure decision: the random number is an argument, and every input has an answer, whatever came out of a
 //! configuration file.
+//!
+//! # In configuration
+//!
+//! [`RetryPolicy`] reads and writes through `serde`, in any self-describing format. Everything may be left out, and
+//! what is not known is refused. Durations are texts with units or whole numbers of milliseconds; they are written
+//! as texts. In TOML:
+//!
+//! ```toml
+//! [retry]
+//! max_attempts = 5         # 0 counts as 1
+//! backoff = { exponential = { base = "1s", factor = 2.0, max = "5m", jitter = true } }
+//! # or { fixed = "5s" }, { fixed = 5000 }, "none", "exponential"
+//! ```
+//!
+//! and in JSON:
+//!
+//! ```
+//! use std::time::Duration;
+//! # use leveret_core::retry::{Backoff, RetryPolicy};
+//! let policy: RetryPolicy = serde_json::from_str(r#"{ "max_attempts": 3, "backoff": { "fixed": "5s" } }"#)?;
+//! assert_eq!(policy, RetryPolicy::fixed(3, Duration::from_secs(5)));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod backoff;
+mod config;
 
 #[cfg(test)]
 mod tests;
@@ -12,6 +36,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 pub use backoff::{Backoff, Exponential};
+use serde::{Deserialize, Serialize};
 
 /// How often a job runs, and how long it waits after a failure.
 ///
@@ -24,7 +49,8 @@ pub use backoff::{Backoff, Exponential};
 /// assert_eq!(policy.decide(2, 0), Decision::Retry { delay: Duration::from_secs(4) });
 /// assert_eq!(policy.decide(3, 0), Decision::GiveUp);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "config::Written")]
 pub struct RetryPolicy {
     max_attempts: NonZeroU32,
     backoff: Backoff,
@@ -85,7 +111,7 @@ impl RetryPolicy {
     }
 
     /// Exponential backoff: how much longer each wait is than the one before. Default 2; what is not a number
-    /// or below 1 counts as 1. Other backoffs have none and stay as they are.
+    /// or below 1 counts as 1, and infinity as the largest number. Other backoffs have none and stay as they are.
     #[must_use]
     pub fn factor(self, factor: f64) -> Self {
         self.with_shape(|shape| shape.factor = factor)
