@@ -108,7 +108,7 @@ impl Session {
             tracing::debug!(target: "leveret", subscription = %id, %error, "the consumer could not be cancelled");
         }
         for delivery in self.outbox.recall_jobs(id) {
-            self.hand_back_unstarted(delivery);
+            self.requeue_unstarted(delivery);
         }
     }
 

@@ -221,7 +221,7 @@ impl Session {
         let asked =
             self.inspector.handle_timeout(now, self.config.max_wait, self.publish.up(), &mut self.outbox);
         expect_room(LinkId::Publish, asked);
-        self.hand_back_rested(now);
+        self.requeue_rested(now);
         self.advance(now);
     }
 
@@ -341,7 +341,7 @@ impl Session {
     }
 
     /// Ends a subscription in order: the consumer is cancelled, jobs that [`poll_event`](Self::poll_event) has not
-    /// given out are handed back, and those given out may be settled until `grace` has passed. Answered by
+    /// given out are requeued, and those given out may be settled until `grace` has passed. Answered by
     /// [`SessionEvent::SubscriptionEnded`]. What is not settled by then is delivered again by the broker.
     ///
     /// Asking again can only shorten the grace. An unknown subscription is ignored.

@@ -5,21 +5,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::copy::{ATTEMPTS, DEATH_REASON, ORIGINAL_QUEUE, copied_properties};
+use super::aside::TakenAside;
+use super::copy::copied_properties;
+use super::death::write_death;
 use super::outcome::Outcome;
 use crate::delay::{DelayTooLong, HoldTtl, Placement};
 use crate::envelope::{Envelope, properties::write_properties};
-use crate::message::{DeliveryMode, Message, Properties};
+use crate::message::{Message, Properties};
 use crate::retry;
-use crate::table::Value;
-use crate::text::ShortString;
 use crate::topology::QueuePlan;
 
 #[cfg(test)]
 mod tests;
-
-/// The longest reason in the header of a dead letter, in bytes. It is cut at a character.
-pub const REASON_MAX: usize = 1024;
 
 /// How a delivery ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +24,16 @@ pub const REASON_MAX: usize = 1024;
 pub enum Decision {
     /// Acknowledge it: the job is done.
     Acknowledge,
-    /// Hand it back to the broker, which delivers it again.
-    HandBack,
+    /// Requeue it at the broker, which delivers it again.
+    Requeue,
     /// Reject it for good: a dead letter of a queue that keeps none.
     Reject {
+        /// Why, for whoever watches: nothing else tells.
+        reason: String,
+    },
+    /// Acknowledge it although nothing was done and nothing takes its place. An acknowledgement and not a
+    /// rejection, which a dead-letter exchange of the queue would catch.
+    Drop {
         /// Why, for whoever watches: nothing else tells.
         reason: String,
     },
@@ -113,7 +116,8 @@ pub fn decide(
 ) -> Decision {
     match outcome {
         Outcome::Done => Decision::Acknowledge,
-        Outcome::HandBack => Decision::HandBack,
+        Outcome::Requeue => Decision::Requeue,
+        Outcome::Drop { reason } => Decision::Drop { reason: reason.clone() },
         Outcome::DeadLetter { reason } => dead_letter(plan, job, delivered, reason),
         Outcome::Retry { delay, error } => match plan.retry().decide(job.attempt(), random) {
             retry::Decision::Retry { delay: backoff } => {
@@ -151,7 +155,8 @@ pub fn dead_letter(
     }
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     write_properties(job, None, &mut properties);
-    bury(plan, properties, job.encode(), job.attempt(), reason)
+    write_death(&mut properties, plan.name(), job.attempt(), reason);
+    buried(Message::to_queue(plan.name().dead(), properties, job.encode()), reason)
 }
 
 /// Moves a message that is no job aside, byte for byte, as a dead letter that was attempted 0 times.
@@ -159,8 +164,8 @@ pub fn aside(plan: &QueuePlan, delivered: Option<&Properties>, body: &Bytes, rea
     if !plan.dead_letters() {
         return Decision::Reject { reason: reason.to_owned() };
     }
-    let properties = delivered.map(copied_properties).unwrap_or_default();
-    bury(plan, properties, body.clone(), 0, reason)
+    let message = TakenAside::new(plan.name(), delivered, body, reason).into_message(plan.name().dead());
+    buried(message, reason)
 }
 
 fn retry_after(
@@ -220,35 +225,13 @@ fn schedule(
         Placement::Work => Target::Work,
         Placement::Hold(ttl) => Target::Hold(ttl),
     };
-    publish(target, kind, placement.queue_name(plan.name()), properties, next.encode())
+    publish(target, kind, Message::to_queue(placement.queue_name(plan.name()), properties, next.encode()))
 }
 
-fn bury(plan: &QueuePlan, mut properties: Properties, body: Bytes, attempts: u32, reason: &str) -> Decision {
-    properties.delivery_mode = Some(DeliveryMode::Persistent);
-    let headers = &mut properties.headers;
-    headers.insert(ShortString::from_static(DEATH_REASON), cut(reason).to_owned());
-    headers.insert(ShortString::from_static(ORIGINAL_QUEUE), Value::from(plan.name().as_short()));
-    headers.insert(ShortString::from_static(ATTEMPTS), attempts);
-    let kind = SuccessorKind::DeadLetter { reason: reason.to_owned() };
-    publish(Target::Dead, kind, plan.name().dead(), properties, body)
+fn buried(message: Message, reason: &str) -> Decision {
+    publish(Target::Dead, SuccessorKind::DeadLetter { reason: reason.to_owned() }, message)
 }
 
-fn publish(
-    target: Target,
-    kind: SuccessorKind,
-    routing_key: ShortString,
-    properties: Properties,
-    body: Bytes,
-) -> Decision {
-    // Through the default exchange, to this queue only: an exchange would hand a retry to every subscriber.
-    let message = Message { exchange: ShortString::EMPTY, routing_key, mandatory: true, properties, body };
+fn publish(target: Target, kind: SuccessorKind, message: Message) -> Decision {
     Decision::Publish(Box::new(Successor { target, kind, message }))
-}
-
-fn cut(reason: &str) -> &str {
-    let mut end = reason.len().min(REASON_MAX);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    &reason[..end]
 }

@@ -149,13 +149,13 @@ fn without_a_dead_letter_queue_a_dead_job_is_rejected() {
 }
 
 #[test]
-fn a_job_that_is_handed_back_is_delivered_again() {
+fn a_job_that_is_requeued_is_delivered_again() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);
     world.subscribe(client, &emails());
     world.enqueue(client, &emails(), raw_job("send-email"));
     let job = only_job(&mut world, client);
-    world.settle(client, job.delivery, &Outcome::HandBack).expect("it is in hand");
+    world.settle(client, job.delivery, &Outcome::Requeue).expect("it is in hand");
     let again = only_job(&mut world, client);
     assert!(again.redelivered);
     assert_eq!(again.envelope.attempt(), 1);
