@@ -359,7 +359,15 @@ impl World {
 
     /// The ledger is told what is not, or no longer, true.
     fn stray(&mut self, argument: u8) {
-        let Some(at) = self.pick(argument >> 3, Wants::Nothing) else { return };
+        if argument & 8 == 0 {
+            // An earlier copy of one that is to be written again.
+            let Some(at) = self.pick(argument >> 4, Wants::Turn) else { return };
+            let late = [SuccessorVerdict::Safe, SuccessorVerdict::LinkLost, SuccessorVerdict::Returned];
+            let step = self.ledger.verdict(self.deliveries[at].id, late[usize::from(argument) % late.len()]);
+            assert_eq!(step, Step::Nothing, "{:?}", self.deliveries[at]);
+            return;
+        }
+        let Some(at) = self.pick(argument >> 4, Wants::Nothing) else { return };
         let id = self.deliveries[at].id;
         let step = match argument & 7 {
             0 => self.ledger.verdict(id, SuccessorVerdict::Safe),
@@ -382,8 +390,7 @@ impl World {
 
     /// A link, or its channel, ends. What the broker has not taken is gone, and what it has answered too.
     fn cut(&mut self, link: usize, how: u8) {
-        let blocked = false;
-        self.links[link] = Link { blocked, ..Link::default() };
+        self.links[link] = Link::default();
         let [channel_closed, stale_first] = [how & 1 == 0, how & 2 == 0];
         if link == CONSUME && stale_first {
             self.make_stale();

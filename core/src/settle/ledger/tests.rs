@@ -299,11 +299,6 @@ fn ids_grow_and_are_never_used_again_although_slots_are() {
     assert_eq!(ledger.len(), 1);
 }
 
-#[test]
-fn a_delivery_takes_as_much_memory_as_is_said() {
-    assert!(slots::SLOT_BYTES <= 24, "{}", slots::SLOT_BYTES);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_048))]
 
