@@ -7,13 +7,13 @@ use bytes::Bytes;
 
 use super::copy::{ATTEMPTS, DEATH_REASON, ORIGINAL_QUEUE, copied_properties};
 use super::outcome::Outcome;
-use crate::delay::{DelayTooLong, HoldTtl, Placement};
+use crate::delay::{DelayTooLong, HoldTtl};
 use crate::envelope::{Envelope, properties::write_properties};
 use crate::message::{DeliveryMode, Message, Properties};
 use crate::retry;
 use crate::table::Value;
 use crate::text::ShortString;
-use crate::topology::QueuePlan;
+use crate::topology::{Placement, QueuePlan};
 
 #[cfg(test)]
 mod tests;
@@ -90,7 +90,7 @@ impl Successor {
     /// Sends it into another hold. Choose a larger one: a smaller one would bring it back early.
     pub fn aim_at_hold(&mut self, plan: &QueuePlan, ttl: HoldTtl) {
         self.target = Target::Hold(ttl);
-        self.message.routing_key = plan.name().hold(ttl);
+        self.message.routing_key = plan.hold_name(ttl);
     }
 }
 
@@ -170,13 +170,13 @@ fn retry_after(
     delay: Duration,
     error: &str,
 ) -> Decision {
-    let placement = match Placement::of_delay(delay, plan.granularity()) {
+    let placement = match plan.holds().place(delay) {
         Ok(placement) => placement,
         Err(refused) => return too_long(plan, job, delivered, refused, error),
     };
     let next = job.next_attempt();
     let kind = SuccessorKind::Retry { attempt: next.attempt(), delay };
-    schedule(plan, &next, delivered, placement, kind)
+    schedule(plan, &next, delivered, &placement, kind)
 }
 
 fn defer(
@@ -186,13 +186,13 @@ fn defer(
     delay: Duration,
     reason: &str,
 ) -> Decision {
-    let placement = match Placement::of_deferral(delay, plan.deferral_granularity()) {
+    let placement = match plan.holds().place_deferral(delay) {
         Ok(placement) => placement,
         Err(refused) => return too_long(plan, job, delivered, refused, reason),
     };
     let next = job.deferred(plan.top_priority());
     let kind = SuccessorKind::Deferral { deferrals: next.deferrals(), delay };
-    schedule(plan, &next, delivered, placement, kind)
+    schedule(plan, &next, delivered, &placement, kind)
 }
 
 fn too_long(
@@ -209,18 +209,15 @@ fn schedule(
     plan: &QueuePlan,
     next: &Envelope,
     delivered: Option<&Properties>,
-    placement: Placement,
+    placement: &Placement,
     kind: SuccessorKind,
 ) -> Decision {
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     // Said also when it is 0: a queue may take a message without a priority as something else.
     let priority = plan.top_priority().map(|_| next.priority());
     write_properties(next, priority, &mut properties);
-    let target = match placement {
-        Placement::Work => Target::Work,
-        Placement::Hold(ttl) => Target::Hold(ttl),
-    };
-    publish(target, kind, placement.queue_name(plan.name()), properties, next.encode())
+    let target = placement.hold().map_or(Target::Work, Target::Hold);
+    publish(target, kind, placement.routing_key().clone(), properties, next.encode())
 }
 
 fn bury(plan: &QueuePlan, mut properties: Properties, body: Bytes, attempts: u32, reason: &str) -> Decision {
@@ -230,7 +227,7 @@ fn bury(plan: &QueuePlan, mut properties: Properties, body: Bytes, attempts: u32
     headers.insert(ShortString::from_static(ORIGINAL_QUEUE), Value::from(plan.name().as_short()));
     headers.insert(ShortString::from_static(ATTEMPTS), attempts);
     let kind = SuccessorKind::DeadLetter { reason: reason.to_owned() };
-    publish(Target::Dead, kind, plan.name().dead(), properties, body)
+    publish(Target::Dead, kind, plan.dead_name(), properties, body)
 }
 
 fn publish(

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::queue::QueueName;
 use super::{NameError, NameKind, check, check_prefix, name_traits};
 use crate::text::ShortString;
 
@@ -60,6 +61,13 @@ impl RoutingKey {
     /// [`NameError`] says which rule it breaks.
     pub fn new(key: impl AsRef<str>) -> Result<Self, NameError> {
         check(NameKind::RoutingKey, key.as_ref()).map(Self)
+    }
+}
+
+impl From<&QueueName> for RoutingKey {
+    /// The key by which the default exchange routes to the queue.
+    fn from(queue: &QueueName) -> Self {
+        Self(queue.as_short().clone())
     }
 }
 
