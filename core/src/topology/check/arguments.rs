@@ -3,6 +3,7 @@
 use super::{Finding, Problem, Subject};
 use crate::table::{Table, Value};
 use crate::text::ShortString;
+use crate::topology::argument_list::queue_type as queue_type_of;
 use crate::topology::arguments::{
     ALTERNATE_EXCHANGE, DEAD_LETTER_EXCHANGE, DEAD_LETTER_ROUTING_KEY, DEAD_LETTER_STRATEGY, DELAYED_TYPE,
     DELIVERY_LIMIT, EXPIRES, GROUP_SIZE, MAX_LENGTH, MAX_LENGTH_BYTES, MAX_PRIORITY, MESSAGE_TTL, OVERFLOW,
@@ -29,59 +30,57 @@ enum Takes {
     Bool,
 }
 
-const fn integer(argument: ShortString, least: i64, most: i64, allowed: &'static str) -> Rule {
-    Rule { argument, only: None, takes: Takes::Integer { least, most }, allowed }
+const ANY: Option<QueueType> = None;
+const CLASSIC: Option<QueueType> = Some(QueueType::Classic);
+const QUORUM: Option<QueueType> = Some(QueueType::Quorum);
+
+const fn rule(only: Option<QueueType>, argument: ShortString, takes: Takes, allowed: &'static str) -> Rule {
+    Rule { argument, only, takes, allowed }
 }
 
-const fn rule(argument: ShortString, takes: Takes, allowed: &'static str) -> Rule {
-    Rule { argument, only: None, takes, allowed }
+const fn integer(least: i64, most: i64) -> Takes {
+    Takes::Integer { least, most }
 }
 
 const QUEUE_RULES: &[Rule] = &[
     rule(
+        ANY,
         QUEUE_TYPE,
         Takes::OneOf(&["classic", "quorum", "stream"]),
         "\"classic\", \"quorum\" or \"stream\"",
     ),
-    Rule {
-        only: Some(QueueType::Classic),
-        ..integer(MAX_PRIORITY, 0, 255, "1 to 255 (10 is plenty), or 0 for none")
-    },
-    integer(MESSAGE_TTL, 0, TEN_YEARS, "0 ms to ten years (315360000000 ms)"),
-    integer(EXPIRES, 1, TEN_YEARS, "1 ms to ten years (315360000000 ms)"),
-    integer(MAX_LENGTH, 0, i64::MAX, "0 or more"),
-    integer(MAX_LENGTH_BYTES, 0, i64::MAX, "0 or more"),
+    rule(CLASSIC, MAX_PRIORITY, integer(0, 255), "1 to 255 (10 is plenty), or 0 for none"),
+    rule(ANY, MESSAGE_TTL, integer(0, TEN_YEARS), "0 ms to ten years (315360000000 ms)"),
+    rule(ANY, EXPIRES, integer(1, TEN_YEARS), "1 ms to ten years (315360000000 ms)"),
+    rule(ANY, MAX_LENGTH, integer(0, i64::MAX), "0 or more"),
+    rule(ANY, MAX_LENGTH_BYTES, integer(0, i64::MAX), "0 or more"),
     rule(
+        ANY,
         OVERFLOW,
         Takes::OneOf(&["drop-head", "reject-publish", "reject-publish-dlx"]),
         "\"drop-head\", \"reject-publish\" or \"reject-publish-dlx\"",
     ),
-    rule(DEAD_LETTER_EXCHANGE, Takes::ShortText, "the name of an exchange, \"\" for the default one"),
-    rule(DEAD_LETTER_ROUTING_KEY, Takes::ShortText, "a text of at most 255 bytes"),
-    Rule {
-        only: Some(QueueType::Quorum),
-        ..rule(
-            DEAD_LETTER_STRATEGY,
-            Takes::OneOf(&["at-most-once", "at-least-once"]),
-            "\"at-most-once\" or \"at-least-once\"",
-        )
-    },
-    Rule {
-        only: Some(QueueType::Quorum),
-        ..integer(
-            DELIVERY_LIMIT,
-            0,
-            i64::MAX,
-            "0 or more (a negative one means no limit from RabbitMQ 4.0 and none but the first delivery on 3.10)",
-        )
-    },
-    rule(SINGLE_ACTIVE_CONSUMER, Takes::Bool, "true or false"),
-    Rule { only: Some(QueueType::Quorum), ..integer(GROUP_SIZE, 1, i64::MAX, "1 or more") },
+    rule(ANY, DEAD_LETTER_EXCHANGE, Takes::ShortText, "the name of an exchange, \"\" for the default one"),
+    rule(ANY, DEAD_LETTER_ROUTING_KEY, Takes::ShortText, "a text of at most 255 bytes"),
+    rule(
+        QUORUM,
+        DEAD_LETTER_STRATEGY,
+        Takes::OneOf(&["at-most-once", "at-least-once"]),
+        "\"at-most-once\" or \"at-least-once\"",
+    ),
+    rule(
+        QUORUM,
+        DELIVERY_LIMIT,
+        integer(0, i64::MAX),
+        "0 or more (a negative one means no limit from RabbitMQ 4.0 on, and 0 on 3.10)",
+    ),
+    rule(ANY, SINGLE_ACTIVE_CONSUMER, Takes::Bool, "true or false"),
+    rule(QUORUM, GROUP_SIZE, integer(1, i64::MAX), "1 or more"),
 ];
 
 const EXCHANGE_RULES: &[Rule] = &[
-    rule(ALTERNATE_EXCHANGE, Takes::ShortText, "the name of an exchange"),
-    rule(DELAYED_TYPE, Takes::ShortText, "the type by which the exchange routes after the delay"),
+    rule(ANY, ALTERNATE_EXCHANGE, Takes::ShortText, "the name of an exchange"),
+    rule(ANY, DELAYED_TYPE, Takes::ShortText, "the type by which the exchange routes after the delay"),
 ];
 
 /// Looks at a queue by itself.
@@ -93,7 +92,7 @@ pub(super) fn check_queue(queue: &QueueDeclaration, found: &mut Vec<Finding>) {
     if queue.name.starts_with("amq.") {
         report(Problem::ReservedName);
     }
-    let queue_type = match crate::topology::argument_list::queue_type(&queue.arguments) {
+    let queue_type = match queue_type_of(&queue.arguments) {
         Some("classic") => Some(QueueType::Classic),
         Some("quorum") => Some(QueueType::Quorum),
         _ => None,

@@ -139,6 +139,8 @@ pub enum Problem {
         /// Why it may.
         because: ShortLived,
     },
+    /// The waiting queue of a queue is that queue: what should wait would be delivered at once.
+    DelayIntoItself,
     /// Hold queues are declared on demand, and this client declares nothing.
     HoldsWithoutDeclaring,
     /// A length limit on a queue with holds: what is released into a full queue is lost without a word.

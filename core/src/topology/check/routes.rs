@@ -6,16 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::table::{Table, Value};
+use super::topic::topic_matches;
+use crate::table::Table;
 use crate::text::ShortString;
 use crate::topology::argument_list::{integer, queue_type, text};
 use crate::topology::arguments::{
     ALTERNATE_EXCHANGE, DEAD_LETTER_EXCHANGE, DEAD_LETTER_ROUTING_KEY, DELIVERY_LIMIT, MAX_LENGTH,
     MAX_LENGTH_BYTES, MESSAGE_TTL, OVERFLOW,
 };
-use crate::topology::{
-    Binding, BindingDestination, DelayedRouting, ExchangeDeclaration, ExchangeKind, QueueDeclaration,
-};
+use crate::topology::{BindingDestination, DelayedRouting, ExchangeDeclaration, ExchangeKind, Topology};
 
 /// How many bindings are compared with routing keys. Beyond it a message counts as possibly going to all that is
 /// bound: many keys at many exchanges would multiply.
@@ -32,25 +31,16 @@ use Certainty::{Certain, Possible};
 /// The graph. The first nodes are the queues, in their order.
 pub(super) struct Graph {
     pub(super) edges: Vec<Vec<(usize, Certainty)>>,
-    /// For each queue the node of its dead letters, if it has any.
-    pub(super) dead_letters: Vec<Option<usize>>,
+    /// Every target of dead letters, of which queue it is, and its node.
+    pub(super) dead_letters: Vec<(ShortString, DeadLetterAt, usize)>,
 }
 
-/// What the graph is made of.
-pub(super) struct Parts<'a> {
-    /// The queues that are declared by name.
-    pub(super) queues: &'a [QueueDeclaration],
-    /// The exchanges that are declared.
-    pub(super) exchanges: &'a [ExchangeDeclaration],
-    /// All bindings.
-    pub(super) bindings: &'a [Binding],
-    /// Queues whose messages carry their own expiration.
-    pub(super) waiting: &'a [ShortString],
-}
+/// Where a queue dead-letters to: the exchange, and the routing key where it is fixed.
+pub(super) type DeadLetterAt = (ShortString, Option<ShortString>);
 
 impl Graph {
-    pub(super) fn new(parts: &Parts<'_>) -> Self {
-        Builder::new(parts).build(parts)
+    pub(super) fn new(topology: &Topology) -> Self {
+        Builder::new(topology).build(topology)
     }
 }
 
@@ -95,17 +85,18 @@ struct Builder<'a> {
     open: Vec<(usize, Place)>,
     /// Queues that dead-letter by themselves: where an unknown key of the default exchange could matter.
     automatic: Vec<usize>,
+    /// A queue that is not described here: it takes messages all the same, and leads nowhere that is known.
+    elsewhere: usize,
     comparisons_left: usize,
 }
 
 impl<'a> Builder<'a> {
-    fn new(parts: &Parts<'a>) -> Self {
+    fn new(topology: &'a Topology) -> Self {
         let queue_at: BTreeMap<&str, usize> =
-            parts.queues.iter().enumerate().map(|(at, queue)| (queue.name.as_str(), at)).collect();
-        // A queue that is not described here takes messages all the same; it leads nowhere that is known.
-        let elsewhere = parts.queues.len();
+            topology.queues.iter().enumerate().map(|(at, queue)| (queue.name.as_str(), at)).collect();
+        let elsewhere = topology.queues.len();
         let mut bound: BTreeMap<&str, Bindings> = BTreeMap::new();
-        for binding in parts.bindings {
+        for binding in &topology.bindings {
             let at = bound.entry(binding.source.as_str()).or_default();
             let target = match &binding.destination {
                 BindingDestination::Queue(name) => {
@@ -122,37 +113,40 @@ impl<'a> Builder<'a> {
         }
         Self {
             queue_at,
-            exchange_at: parts.exchanges.iter().map(|exchange| (exchange.name.as_str(), exchange)).collect(),
+            exchange_at: topology
+                .exchanges
+                .iter()
+                .map(|exchange| (exchange.name.as_str(), exchange))
+                .collect(),
             bound,
             edges: vec![Vec::new(); elsewhere + 1],
             node_of: BTreeMap::new(),
             open: Vec::new(),
             automatic: Vec::new(),
+            elsewhere,
             comparisons_left: COMPARISONS_MAX,
         }
     }
 
-    fn build(mut self, parts: &Parts<'a>) -> Graph {
-        let waiting: std::collections::BTreeSet<&str> =
-            parts.waiting.iter().map(ShortString::as_str).collect();
-        let mut dead_letters = Vec::with_capacity(parts.queues.len());
-        for (at, queue) in parts.queues.iter().enumerate() {
-            let Some(exchange) = text(&queue.arguments, &DEAD_LETTER_EXCHANGE) else {
-                dead_letters.push(None);
-                continue;
-            };
+    fn build(mut self, topology: &'a Topology) -> Graph {
+        let mut dead_letters = Vec::new();
+        for (at, queue) in topology.queues.iter().enumerate() {
+            let Some(exchange) = text(&queue.arguments, &DEAD_LETTER_EXCHANGE) else { continue };
             let key = text(&queue.arguments, &DEAD_LETTER_ROUTING_KEY).map(ShortString::truncated);
-            let node = self.node(Place::Message(ShortString::truncated(exchange), key));
-            dead_letters.push(Some(node));
-            let by_itself = if waiting.contains(queue.name.as_str()) {
-                Some(Certain)
-            } else {
-                dies_by_itself(&queue.arguments)
-            };
-            if let Some(certainty) = by_itself {
+            let target = (ShortString::truncated(exchange), key);
+            let node = self.node(Place::Message(target.0.clone(), target.1.clone()));
+            dead_letters.push((queue.name.clone(), target, node));
+            let expires_by_message = topology.waiting.contains(&queue.name);
+            let certainty = if expires_by_message { Some(Certain) } else { dies_by_itself(&queue.arguments) };
+            if let Some(certainty) = certainty {
                 self.edge(at, node, certainty);
                 self.automatic.push(at);
             }
+        }
+        for (queue, to) in &topology.published {
+            let target = (to.exchange().as_short().clone(), to.key().map(|key| key.as_short().clone()));
+            let node = self.node(Place::Message(target.0.clone(), target.1.clone()));
+            dead_letters.push((queue.clone(), target, node));
         }
         while let Some((node, place)) = self.open.pop() {
             match place {
@@ -185,21 +179,23 @@ impl<'a> Builder<'a> {
             return;
         }
         let pick = self.pick(exchange);
-        match key {
-            Some(key) if self.afford(exchange, pick) => self.route_key(node, exchange, pick, &key),
+        match &key {
+            Some(key) if self.afford(exchange, pick, key) => self.route_key(node, exchange, pick, key),
             _ => self.route_any(node, exchange, if pick == Pick::All { Certain } else { Possible }, None),
         }
-        let alternate = self
-            .exchange_at
-            .get(exchange.as_str())
-            .and_then(|exchange| text(&exchange.arguments, &ALTERNATE_EXCHANGE));
+        let declared = self.exchange_at.get(exchange.as_str());
+        // Others may have bound to an exchange that was there before.
+        let known_elsewhere =
+            declared.is_some_and(|exchange| exchange.passive) || exchange.starts_with("amq.");
+        let alternate = declared.and_then(|exchange| text(&exchange.arguments, &ALTERNATE_EXCHANGE));
         let routed = self.edges[node].iter().map(|(_, certainty)| *certainty).max();
         if let (Some(alternate), None | Some(Possible)) = (alternate, routed) {
             let certainty = if routed.is_none() { Certain } else { Possible };
-            let alternate = ShortString::truncated(alternate);
-            let key = self.key_of(node);
-            let to = self.node(Place::Message(alternate, key));
+            let to = self.node(Place::Message(ShortString::truncated(alternate), key));
             self.edge(node, to, certainty);
+        }
+        if known_elsewhere {
+            self.edge(node, self.elsewhere, Possible);
         }
     }
 
@@ -246,9 +242,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether the bindings of an exchange can still be compared with one more routing key.
-    fn afford(&mut self, exchange: &ShortString, pick: Pick) -> bool {
+    fn afford(&mut self, exchange: &ShortString, pick: Pick, key: &ShortString) -> bool {
         let cost = self.bound.get(exchange.as_str()).map_or(0, |bindings| match pick {
-            Pick::Equal | Pick::Pattern => bindings.queues.len() + bindings.exchanges.len(),
+            Pick::Equal => bindings.by_key.get(key).map_or(0, Vec::len),
+            Pick::Pattern => bindings.queues.len() + bindings.exchanges.len(),
             Pick::All | Pick::Unknown => bindings.exchanges.len(),
         });
         match self.comparisons_left.checked_sub(cost + 1) {
@@ -259,10 +256,17 @@ impl<'a> Builder<'a> {
     }
 
     fn pick(&self, exchange: &ShortString) -> Pick {
-        match (self.exchange_at.get(exchange.as_str()).filter(|exchange| !exchange.passive), exchange.as_str()) {
+        match (
+            self.exchange_at.get(exchange.as_str()).filter(|exchange| !exchange.passive),
+            exchange.as_str(),
+        ) {
             (Some(declared), _) => match &declared.kind {
-                ExchangeKind::Direct | ExchangeKind::Delayed { routes: DelayedRouting::Direct } => Pick::Equal,
-                ExchangeKind::Topic | ExchangeKind::Delayed { routes: DelayedRouting::Topic } => Pick::Pattern,
+                ExchangeKind::Direct | ExchangeKind::Delayed { routes: DelayedRouting::Direct } => {
+                    Pick::Equal
+                }
+                ExchangeKind::Topic | ExchangeKind::Delayed { routes: DelayedRouting::Topic } => {
+                    Pick::Pattern
+                }
                 ExchangeKind::Fanout | ExchangeKind::Delayed { routes: DelayedRouting::Fanout } => Pick::All,
                 _ => Pick::Unknown,
             },
@@ -271,10 +275,6 @@ impl<'a> Builder<'a> {
             (None, "amq.fanout") => Pick::All,
             (None, _) => Pick::Unknown,
         }
-    }
-
-    fn key_of(&self, _node: usize) -> Option<ShortString> {
-        None
     }
 
     fn edge(&mut self, from: usize, to: usize, certainty: Certainty) {
@@ -290,5 +290,19 @@ impl<'a> Builder<'a> {
         self.node_of.insert(place.clone(), node);
         self.open.push((node, place));
         node
+    }
+}
+
+/// Whether messages leave a queue for its dead-letter exchange without being rejected: because of their age, of the
+/// queue's length, or of how often they were delivered.
+fn dies_by_itself(arguments: &Table) -> Option<Certainty> {
+    let present = |name: &str| integer(arguments, name).is_some();
+    let is_full_for_new_ones = text(arguments, &OVERFLOW) == Some("reject-publish");
+    let limited = present(&MAX_LENGTH) || present(&MAX_LENGTH_BYTES);
+    if present(&MESSAGE_TTL) || present(&DELIVERY_LIMIT) || limited && !is_full_for_new_ones {
+        Some(Certain)
+    } else {
+        // RabbitMQ 4.0 and later give every quorum queue a delivery limit.
+        (queue_type(arguments) == Some("quorum")).then_some(Possible)
     }
 }

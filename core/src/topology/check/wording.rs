@@ -83,6 +83,10 @@ impl fmt::Display for Problem {
                 "it has a delay, but it is {because}: what waits may find no queue to come back to; leave the delay out, \
                  or use a named queue that lasts"
             ),
+            Self::DelayIntoItself => f.write_str(
+                "its delayed messages are to wait in the queue itself, from which they would be delivered at once: name \
+                 another queue",
+            ),
             Self::HoldsWithoutDeclaring => f.write_str(
                 "its delay is in hold queues, which are declared on demand, and this client declares nothing: let it \
                  declare them, or name a waiting queue that exists"

@@ -6,7 +6,10 @@ use super::DeadLetter;
 use crate::table::{Table, Value};
 use crate::text::ShortString;
 use crate::topology::argument_list::ArgumentList;
-use crate::topology::arguments::{DELIVERY_LIMIT, EXPIRES, MAX_LENGTH, MAX_LENGTH_BYTES, MAX_PRIORITY, MESSAGE_TTL, OVERFLOW, QUEUE_TYPE, SINGLE_ACTIVE_CONSUMER};
+use crate::topology::arguments::{
+    DELIVERY_LIMIT, EXPIRES, MAX_LENGTH, MAX_LENGTH_BYTES, MAX_PRIORITY, MESSAGE_TTL, OVERFLOW, QUEUE_TYPE,
+    SINGLE_ACTIVE_CONSUMER,
+};
 use crate::topology::check::Problem;
 use crate::topology::{NameError, QueueDeclaration, QueueName};
 
