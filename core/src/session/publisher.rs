@@ -163,7 +163,7 @@ impl Publisher {
     /// The hold queues may have expired without our noticing.
     pub(super) fn void_leases(&mut self) {
         for queue in &mut self.queues {
-            queue.leases.clear();
+            queue.holds.clear();
         }
     }
 
@@ -217,7 +217,7 @@ impl Publisher {
         match (verdict, cover) {
             (Verdict::Ok, None) => self.finish(id, Ok(()), context.ledger, context.outbox),
             (Verdict::Ok, Some(cover)) => {
-                let confirmed = self.queues[publish.queue].leases.after_confirm(context.now, cover);
+                let confirmed = self.queues[publish.queue].holds.after_confirm(context.now, cover);
                 self.confirmed(id, confirmed, context);
             }
             (Verdict::Nacked, _) => {
@@ -225,8 +225,8 @@ impl Publisher {
                 self.refused(id, SuccessorVerdict::Nacked, error, context);
             }
             (_, cover) => {
-                if let Some(cover) = cover {
-                    publish.hold = Some(self.queues[publish.queue].leases.after_return(cover));
+                if let Some(ttl) = publish.hold {
+                    publish.hold = Some(self.queues[publish.queue].holds.after_return(ttl, cover));
                 }
                 let error = EnqueueError::Unroutable { queue: target };
                 self.refused(id, SuccessorVerdict::Returned, error, context);
@@ -387,9 +387,9 @@ impl Publisher {
         }
         let mut held_in = None;
         if let Some(wanted) = publish.hold {
-            let ttl = self.queues[queue].leases.choose(wanted);
+            let ttl = self.queues[queue].holds.choose(wanted);
             publish.hold = Some(ttl);
-            publish.message.routing_key = plan.name().hold(ttl);
+            publish.message.routing_key = plan.hold_name(ttl);
             if self.queues[queue].cover(context.now, context.connection, plan, ttl).is_err() {
                 return false;
             }
@@ -408,7 +408,7 @@ impl Publisher {
                         "successors of deliveries that have ended are forgotten at once"
                     );
                 }
-                let cover = held_in.map(|ttl| self.queues[queue].leases.publish_sent(context.now, ttl));
+                let cover = held_in.and_then(|ttl| self.queues[queue].holds.publish_sent(context.now, ttl));
                 self.outlet(owner).sent(sequence, id, cover);
                 return true;
             }

@@ -9,11 +9,11 @@ use super::aside::TakenAside;
 use super::copy::copied_properties;
 use super::death::write_death;
 use super::outcome::Outcome;
-use crate::delay::{DelayTooLong, HoldTtl, Placement};
+use crate::delay::{DelayTooLong, HoldTtl};
 use crate::envelope::{Envelope, properties::write_properties};
 use crate::message::{Message, Properties};
 use crate::retry;
-use crate::topology::QueuePlan;
+use crate::topology::{Placement, QueuePlan};
 
 #[cfg(test)]
 mod tests;
@@ -93,7 +93,7 @@ impl Successor {
     /// Sends it into another hold. Choose a larger one: a smaller one would bring it back early.
     pub fn aim_at_hold(&mut self, plan: &QueuePlan, ttl: HoldTtl) {
         self.target = Target::Hold(ttl);
-        self.message.routing_key = plan.name().hold(ttl);
+        self.message.routing_key = plan.hold_name(ttl);
     }
 }
 
@@ -156,7 +156,7 @@ pub fn dead_letter(
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     write_properties(job, None, &mut properties);
     write_death(&mut properties, plan.name(), job.attempt(), reason);
-    buried(Message::to_queue(plan.name().dead(), properties, job.encode()), reason)
+    buried(Message::to_queue(plan.dead_name(), properties, job.encode()), reason)
 }
 
 /// Moves a message that is no job aside, byte for byte, as a dead letter that was attempted 0 times.
@@ -164,7 +164,7 @@ pub fn aside(plan: &QueuePlan, delivered: Option<&Properties>, body: &Bytes, rea
     if !plan.dead_letters() {
         return Decision::Reject { reason: reason.to_owned() };
     }
-    let message = TakenAside::new(plan.name(), delivered, body, reason).into_message(plan.name().dead());
+    let message = TakenAside::new(plan.name(), delivered, body, reason).into_message(plan.dead_name());
     buried(message, reason)
 }
 
@@ -175,13 +175,13 @@ fn retry_after(
     delay: Duration,
     error: &str,
 ) -> Decision {
-    let placement = match Placement::of_delay(delay, plan.granularity()) {
+    let placement = match plan.holds().place(delay) {
         Ok(placement) => placement,
         Err(refused) => return too_long(plan, job, delivered, refused, error),
     };
     let next = job.next_attempt();
     let kind = SuccessorKind::Retry { attempt: next.attempt(), delay };
-    schedule(plan, &next, delivered, placement, kind)
+    schedule(plan, &next, delivered, &placement, kind)
 }
 
 fn defer(
@@ -191,13 +191,13 @@ fn defer(
     delay: Duration,
     reason: &str,
 ) -> Decision {
-    let placement = match Placement::of_deferral(delay, plan.deferral_granularity()) {
+    let placement = match plan.holds().place_deferral(delay) {
         Ok(placement) => placement,
         Err(refused) => return too_long(plan, job, delivered, refused, reason),
     };
     let next = job.deferred(plan.top_priority());
     let kind = SuccessorKind::Deferral { deferrals: next.deferrals(), delay };
-    schedule(plan, &next, delivered, placement, kind)
+    schedule(plan, &next, delivered, &placement, kind)
 }
 
 fn too_long(
@@ -214,18 +214,16 @@ fn schedule(
     plan: &QueuePlan,
     next: &Envelope,
     delivered: Option<&Properties>,
-    placement: Placement,
+    placement: &Placement,
     kind: SuccessorKind,
 ) -> Decision {
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     // Said also when it is 0: a queue may take a message without a priority as something else.
     let priority = plan.top_priority().map(|_| next.priority());
     write_properties(next, priority, &mut properties);
-    let target = match placement {
-        Placement::Work => Target::Work,
-        Placement::Hold(ttl) => Target::Hold(ttl),
-    };
-    publish(target, kind, Message::to_queue(placement.queue_name(plan.name()), properties, next.encode()))
+    let target = placement.hold().map_or(Target::Work, Target::Hold);
+    let queue = placement.routing_key().clone();
+    publish(target, kind, Message::to_queue(queue, properties, next.encode()))
 }
 
 fn buried(message: Message, reason: &str) -> Decision {

@@ -5,18 +5,32 @@
 //! names and arguments are wire format: services that share a queue must agree on every one of them, or
 //! RabbitMQ refuses the second one with 406, which [`Mismatch`] reads.
 
+mod argument_list;
+mod arguments;
 pub mod binding;
+pub mod check;
 pub mod declaration;
+pub mod delay_plan;
+pub mod description;
 pub mod exchange;
 pub mod family;
+mod list;
 pub mod mismatch;
 pub mod name;
+pub mod placement;
 pub mod queue;
+pub mod subscription;
 
 pub use binding::{Binding, BindingDestination};
+pub use check::{Finding, Problem, Severity, ShortLived, Subject};
 pub use declaration::{Declaration, QueueDeclaration};
+pub use delay_plan::{DelayPlan, DelayedExchangePlan, HoldPlan, WaitingQueuePlan};
+pub use description::{DeadLetter, Exchange, Overflow, PlainQueue, QueueType};
 pub use exchange::{DelayedRouting, ExchangeDeclaration, ExchangeKind};
 pub use family::{FamilyMember, Role, SuffixError, Suffixes};
-pub use mismatch::Mismatch;
+pub use list::Topology;
+pub use mismatch::{Mismatch, MismatchOf};
 pub use name::{ConsumerTag, ExchangeName, HeaderKey, NameError, NameKind, QueueName, RoutingKey};
-pub use queue::{Queue, QueueError, QueuePlan};
+pub use placement::{Placement, Wait};
+pub use queue::{DELIVERY_LIMIT, Queue, QueueError, QueuePlan};
+pub use subscription::{Delay, Route, Subscription, SubscriptionError, SubscriptionPlan};
