@@ -79,7 +79,7 @@ impl TakenAside {
     #[must_use]
     pub fn into_message(self, dead_letter_queue: ShortString) -> Message {
         let mut properties = self.kept;
-        write_death(&mut properties, &self.original_queue, 0, &self.reason);
+        write_death(&mut properties, self.original_queue.as_short(), 0, &self.reason);
         Message::to_queue(dead_letter_queue, properties, self.body)
     }
 }

@@ -3,7 +3,6 @@
 use crate::message::{DeliveryMode, Properties};
 use crate::table::Value;
 use crate::text::ShortString;
-use crate::topology::QueueName;
 
 /// The header with the reason, cut at [`REASON_MAX`].
 pub const DEATH_REASON_HEADER: ShortString = ShortString::from_static("x-death-reason");
@@ -16,11 +15,11 @@ pub const ATTEMPTS_HEADER: ShortString = ShortString::from_static("x-attempts");
 pub const REASON_MAX: usize = 1024;
 
 /// Makes a persistent dead letter of what has these properties, in place of what an earlier death wrote.
-pub(super) fn write_death(properties: &mut Properties, queue: &QueueName, attempts: u32, reason: &str) {
+pub(super) fn write_death(properties: &mut Properties, queue: &ShortString, attempts: u32, reason: &str) {
     properties.delivery_mode = Some(DeliveryMode::Persistent);
     let headers = &mut properties.headers;
     headers.insert(DEATH_REASON_HEADER, cut(reason).to_owned());
-    headers.insert(ORIGINAL_QUEUE_HEADER, Value::from(queue.as_short()));
+    headers.insert(ORIGINAL_QUEUE_HEADER, Value::from(queue));
     headers.insert(ATTEMPTS_HEADER, attempts);
 }
 

@@ -53,7 +53,7 @@ pub struct Successor {
     pub message: Message,
 }
 
-/// The queue that a successor goes to.
+/// Where a successor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
@@ -61,7 +61,9 @@ pub enum Target {
     Work,
     /// A hold queue, and from there the work queue.
     Hold(HoldTtl),
-    /// The dead-letter queue.
+    /// What else makes it wait: a waiting queue, or a delayed-message exchange.
+    Waiting,
+    /// The dead-letter queue, or the dead-letter target of a subscription.
     Dead,
 }
 
@@ -155,7 +157,7 @@ pub fn dead_letter(
     }
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     write_properties(job, None, &mut properties);
-    write_death(&mut properties, plan.name(), job.attempt(), reason);
+    write_death(&mut properties, plan.name().as_short(), job.attempt(), reason);
     buried(Message::to_queue(plan.dead_name(), properties, job.encode()), reason)
 }
 

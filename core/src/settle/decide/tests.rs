@@ -245,6 +245,7 @@ proptest! {
         match next.target {
             Target::Work => prop_assert_eq!(delay, Some(Duration::ZERO)),
             Target::Hold(ttl) => prop_assert!(ttl.as_duration() >= delay.unwrap_or_default()),
+            Target::Waiting => prop_assert!(false, "jobs have no waiting queue"),
             Target::Dead => prop_assert!(reason(&next).contains("failed") || reason(&next).contains("too long")
                 || reason(&next).contains("longest")),
         }
