@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::topology::{Queue, QueuePlan};
+use crate::topology::Queue;
 
 const NOW: Instant = Instant::ORIGIN;
 
@@ -9,17 +9,13 @@ fn ttl(millis: u32) -> HoldTtl {
     HoldTtl::from_millis(millis).unwrap()
 }
 
-fn plan(queue: Queue) -> QueuePlan {
-    queue.plan().unwrap()
-}
-
-fn book(queue: Queue) -> HoldBook {
-    HoldBook::new(plan(queue).holds())
+fn book(queue: &Queue) -> HoldBook {
+    HoldBook::new(queue.plan().unwrap().holds())
 }
 
 #[test]
 fn a_replicated_hold_is_declared_once_and_its_confirm_makes_a_message_safe() {
-    let mut book = book(Queue::new("q").unwrap().quorum());
+    let mut book = book(&Queue::new("q").unwrap().quorum());
     assert_eq!(book.before_publish(NOW, ttl(1_000)), Lease::Declare);
     book.declare_sent(NOW, ttl(1_000));
     assert_eq!(book.publish_sent(NOW, ttl(1_000)), None);
@@ -30,7 +26,7 @@ fn a_replicated_hold_is_declared_once_and_its_confirm_makes_a_message_safe() {
 
 #[test]
 fn a_message_that_a_replicated_hold_returned_goes_to_it_again_behind_a_declare() {
-    let mut book = book(Queue::new("q").unwrap().quorum());
+    let mut book = book(&Queue::new("q").unwrap().quorum());
     book.declare_sent(NOW, ttl(1_000));
     book.declare_sent(NOW, ttl(2_000));
     assert_eq!(book.after_return(ttl(1_000), None), ttl(1_000));
@@ -42,7 +38,7 @@ fn a_message_that_a_replicated_hold_returned_goes_to_it_again_behind_a_declare()
 
 #[test]
 fn an_expiring_hold_has_a_lease() {
-    let mut book = book(Queue::new("q").unwrap());
+    let mut book = book(&Queue::new("q").unwrap());
     book.declare_sent(NOW, ttl(1_000));
     let cover = book.publish_sent(NOW, ttl(1_000)).expect("a lease");
     book.declare_ok(NOW, ttl(1_000));

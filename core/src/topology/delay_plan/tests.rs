@@ -47,11 +47,11 @@ fn text(declaration: &Declaration) -> String {
 
 /// A message that carries what made it wait before.
 fn message() -> Message {
-    let mut properties = Properties::default();
-    properties.expiration = Some(ShortString::from_static("60000"));
-    properties.headers = Table::new()
+    let headers = Table::new()
         .with(ShortString::from_static("x-delay"), 60_000_i64)
         .with(ShortString::from_static("mine"), "kept");
+    let expiration = Some(ShortString::from_static("60000"));
+    let properties = Properties { expiration, headers, ..Properties::default() };
     Message {
         exchange: ShortString::from_static("elsewhere"),
         routing_key: ShortString::from_static("elsewhere"),
