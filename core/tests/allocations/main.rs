@@ -1,0 +1,3 @@
+//! How often the decisions allocate, counted. Times differ from one machine to the next, counts do not.
+
+mod delay;
