@@ -150,13 +150,16 @@ pub struct DelayTooLong {
 
 impl fmt::Display for DelayTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of a day, rounded down: what is said can be kept.
+        let tenths = self.longest.as_millis() / 8_640_000;
         write!(
             f,
-            "a delay of {:?} is above the longest one that can be kept, {} ({:.1} days): shorten it, or keep the \
+            "a delay of {:?} is above the longest one that can be kept, {} ({}.{} days): shorten it, or keep the \
              job elsewhere until then",
             self.delay,
             self.longest,
-            self.longest.as_duration().as_secs_f64() / 86_400.0
+            tenths / 10,
+            tenths % 10
         )
     }
 }

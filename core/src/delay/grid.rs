@@ -24,11 +24,11 @@ const COARSE: [u32; 30] = [
     79, 86, 94, 100,
 ];
 
-/// The wide grid in seconds: 1 s to 24 h, then 36 h to 24 days, then the longest in whole seconds.
-const WIDE: [u32; 40] = [
+/// The wide grid in seconds: 1 s to 24 h, then 36 h to 24 days. [`HoldTtl::MAX`] is the last one.
+const WIDE: [u32; 39] = [
     1, 2, 3, 5, 8, 12, 20, 30, 45, 60, 90, 120, 180, 240, 360, 600, 900, 1_200, 1_800, 2_700, 3_600, 5_400,
     7_200, 10_800, 14_400, 21_600, 32_400, 43_200, 64_800, 86_400, 129_600, 172_800, 259_200, 345_600,
-    518_400, 777_600, 1_209_600, 1_728_000, 2_073_600, 2_147_483,
+    518_400, 777_600, 1_209_600, 1_728_000, 2_073_600,
 ];
 
 /// The TTLs that hold queues have. A delay is rounded **up** to one of them: later is allowed, early is not.
@@ -118,13 +118,10 @@ impl Grid {
 
     /// The longest TTL of the grid, and so the longest delay that can be asked for.
     #[must_use]
-    pub fn longest(&self) -> HoldTtl {
+    pub const fn longest(&self) -> HoldTtl {
         match &self.spacing {
             Spacing::Steps | Spacing::Coarse => self.step.longest(),
-            Spacing::Wide(exact) => {
-                let wide = WIDE.last().and_then(|secs| HoldTtl::from_secs(*secs));
-                wide.into_iter().chain(exact.iter().last()).max().unwrap_or(HoldTtl::MAX)
-            }
+            Spacing::Wide(_) => HoldTtl::MAX,
         }
     }
 
@@ -139,10 +136,12 @@ impl Grid {
             let ttl = self.step.round_up_deferral(delay)?;
             return Ok(if self.spacing == Spacing::Coarse { self.coarser(ttl) } else { ttl });
         };
+        if delay > HoldTtl::MAX.as_duration() {
+            return Err(DelayTooLong { delay, longest: HoldTtl::MAX });
+        }
         let wide = WIDE.partition_point(|secs| Duration::from_secs((*secs).into()) < delay);
-        let wide = WIDE.get(wide).and_then(|secs| HoldTtl::from_secs(*secs));
-        let found = wide.into_iter().chain(exact.at_least(delay)).min();
-        found.ok_or_else(|| DelayTooLong { delay, longest: self.longest() })
+        let wide = WIDE.get(wide).and_then(|secs| HoldTtl::from_secs(*secs)).unwrap_or(HoldTtl::MAX);
+        Ok(exact.at_least(delay).map_or(wide, |exact| exact.min(wide)))
     }
 
     /// The TTL of the coarse grid for one of whole steps. The last one is the longest of whole steps, so that

@@ -1,3 +1,4 @@
 //! What the decisions allocate, counted. In a binary of its own, because the counter is the allocator of the program.
 
+mod delay;
 mod settle;

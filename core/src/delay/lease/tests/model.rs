@@ -17,6 +17,10 @@ pub(super) struct Network {
     pub(super) latency: Duration,
     /// The longest time between two jobs.
     pub(super) gap: Duration,
+    /// After how long the broker stops working, and for how long. What expires then does so.
+    pub(super) stall: (Duration, Duration),
+    /// Whether the broker refuses a declare now and then, which closes the channel.
+    pub(super) refusals: bool,
     /// Whether other clients declare the same holds now and then.
     pub(super) others: bool,
     /// Whether the client takes a larger hold where confirms are slow. It must be right without, too.
@@ -40,6 +44,9 @@ pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) -> Vec<
         network,
         events: BTreeMap::new(),
         order: 0,
+        channel: 0,
+        refused: 0,
+        in_flight: BTreeMap::new(),
         broker_busy: Instant::ORIGIN,
         replies_until: Instant::ORIGIN,
         holds: BTreeMap::new(),
@@ -56,8 +63,12 @@ pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) -> Vec<
             run.at(then, Event::DeclareByOther(ttl));
         }
     }
-    while let Some(((now, _), event)) = run.events.pop_first() {
-        run.handle(now, event);
+    while let Some(((now, _), (channel, event))) = run.events.pop_first() {
+        // The broker does nothing that follows a refused declare on its channel.
+        let is_dead = channel < run.refused && matches!(event, Event::Declare(_) | Event::Publish(..));
+        if !is_dead {
+            run.handle(now, event);
+        }
         assert!(run.copies.len() < 1_000, "the client publishes again and again");
     }
     assert!(run.waiting.is_empty(), "a message waits for a declare that nobody sends");
@@ -78,6 +89,7 @@ enum Event {
     DeclareOk(HoldTtl),
     Confirm(usize, Cover),
     Return(usize, Cover),
+    Closed(HoldTtl),
 }
 
 struct Hold {
@@ -88,8 +100,14 @@ struct Hold {
 struct Run<'a> {
     rng: Rng,
     network: &'a Network,
-    events: BTreeMap<(Instant, u64), Event>,
+    /// With the channel that they belong to.
+    events: BTreeMap<(Instant, u64), (u32, Event)>,
     order: u64,
+    /// The channel that the client publishes on, and how many the broker has closed over a declare.
+    channel: u32,
+    refused: u32,
+    /// Copies without a verdict.
+    in_flight: BTreeMap<usize, HoldTtl>,
     /// Requests and replies arrive in the order in which they were sent.
     broker_busy: Instant,
     replies_until: Instant,
@@ -112,12 +130,17 @@ impl Run<'_> {
 
     fn at(&mut self, when: Instant, event: Event) {
         self.order += 1;
-        self.events.insert((when, self.order), event);
+        self.events.insert((when, self.order), (self.channel, event));
     }
 
     fn request(&mut self, now: Instant, event: Event) {
         let way = self.way();
+        let (from, length) = self.network.stall;
+        let from = Instant::from_origin(from);
         self.broker_busy = self.broker_busy.max(now + way);
+        if from <= self.broker_busy && self.broker_busy < from + length {
+            self.broker_busy = from + length;
+        }
         self.at(self.broker_busy, event);
     }
 
@@ -130,6 +153,10 @@ impl Run<'_> {
     fn handle(&mut self, now: Instant, event: Event) {
         match event {
             Event::Job(job, ttl) => self.publish(now, job, ttl),
+            Event::Declare(ttl) if self.network.refusals && self.rng.next_u64().is_multiple_of(16) => {
+                self.refused = self.channel + 1;
+                self.reply(now, Event::Closed(ttl));
+            }
             Event::Declare(ttl) => {
                 self.declare(now, ttl);
                 self.reply(now, Event::DeclareOk(ttl));
@@ -162,13 +189,32 @@ impl Run<'_> {
                 }
             }
             Event::Confirm(copy, cover) => {
+                self.in_flight.remove(&copy);
                 let confirmed = self.leases.after_confirm(now, cover);
                 self.confirmed(now, copy, confirmed);
             }
             Event::Return(copy, cover) => {
+                self.in_flight.remove(&copy);
                 let ttl = self.leases.after_return(cover);
                 self.publish(now, self.copies[copy].job, ttl);
             }
+            Event::Closed(ttl) => self.open_again(now, ttl),
+        }
+    }
+
+    /// The channel was closed over the declare of a hold: what has no verdict is published again.
+    fn open_again(&mut self, now: Instant, refused: HoldTtl) {
+        self.channel += 1;
+        // As if only the channel were gone, or the connection with it.
+        if self.rng.next_u64().is_multiple_of(4) {
+            self.leases.clear();
+        } else {
+            self.leases.after_refusal(refused);
+        }
+        let late = std::mem::take(&mut self.waiting).into_iter().map(|(copy, late)| (copy, late.ttl()));
+        let again: Vec<_> = std::mem::take(&mut self.in_flight).into_iter().chain(late).collect();
+        for (copy, ttl) in again {
+            self.publish(now, self.copies[copy].job, ttl);
         }
     }
 
@@ -179,6 +225,7 @@ impl Run<'_> {
         }
         let cover = self.leases.publish_sent(now, ttl);
         self.copies.push(Published { job, published: now, released: None, safe: false });
+        self.in_flight.insert(self.copies.len() - 1, ttl);
         self.request(now, Event::Publish(self.copies.len() - 1, cover));
     }
 
