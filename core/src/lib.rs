@@ -34,6 +34,9 @@
 pub mod connection;
 pub mod delay;
 pub mod envelope;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod message;
 pub mod retry;
 pub mod rng;

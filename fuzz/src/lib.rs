@@ -16,6 +16,7 @@ pub type Body = fn(bytes: &[u8]);
 /// Every target by name, which is also the name of its binary and of its folder of seeds.
 pub const TARGETS: &[(&str, Body)] = &[
     ("envelope_decode", envelope_decode::body),
+    ("ledger_ops", leveret_core::fuzzing::ledger_ops::body),
     ("server_bytes", server_bytes::body),
     ("short_string", short_string::body),
 ];
