@@ -83,3 +83,60 @@ impl TakenAside {
         Message::to_queue(dead_letter_queue, properties, self.body)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::DeliveryMode;
+    use crate::settle::death::REASON_MAX;
+    use crate::table::{Table, Value};
+
+    fn emails() -> QueueName {
+        QueueName::new("emails").unwrap()
+    }
+
+    #[test]
+    fn a_message_without_readable_properties_says_why_and_where_it_came_from_and_nothing_else() {
+        let aside = TakenAside::new(&emails(), None, &Bytes::from_static(b"{"), "the body ends early");
+        assert_eq!((aside.original_queue(), aside.reason()), (&emails(), "the body ends early"));
+        let headers = Table::new()
+            .with(ShortString::from_static("x-death-reason"), "the body ends early")
+            .with(ShortString::from_static("x-original-queue"), "emails")
+            .with(ShortString::from_static("x-attempts"), 0_u32);
+        let delivery_mode = Some(DeliveryMode::Persistent);
+        let properties = Properties { headers, delivery_mode, ..Properties::default() };
+        let expected = Message::to_queue(emails().dead(), properties, Bytes::from_static(b"{"));
+        assert_eq!(aside.into_message(emails().dead()), expected);
+    }
+
+    #[test]
+    fn what_an_earlier_death_wrote_is_replaced_and_what_the_application_wrote_is_kept() {
+        let headers = Table::new()
+            .with(ShortString::from_static("x-attempts"), 5_u32)
+            .with(ShortString::from_static("x-death-reason"), "earlier")
+            .with(ShortString::from_static("x-tenant"), "ada")
+            .with(ShortString::from_static("x-death"), Value::Array(Vec::new()));
+        let delivered = Properties { headers, ..Properties::default() };
+        let aside = TakenAside::new(&emails(), Some(&delivered), &Bytes::new(), "later");
+        let headers = aside.into_message(emails().dead()).properties.headers;
+        assert_eq!(headers.get("x-attempts"), Some(&Value::I64(0)));
+        assert_eq!(headers.get("x-death-reason"), Some(&Value::from("later")));
+        assert_eq!(headers.get("x-tenant"), Some(&Value::from("ada")));
+        assert_eq!((headers.get("x-death"), headers.len()), (None, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn the_body_is_kept_byte_for_byte_and_the_reason_as_far_as_it_fits(
+            body in proptest::collection::vec(any::<u8>(), 0..64), reason in "[a€𝄞]{0,1200}"
+        ) {
+            let aside = TakenAside::new(&emails(), None, &Bytes::from(body.clone()), &reason);
+            prop_assert!(reason.starts_with(aside.reason()));
+            prop_assert!(aside.reason().len() <= REASON_MAX);
+            prop_assert!(aside.reason() == reason || aside.reason().len() > REASON_MAX - 4);
+            prop_assert_eq!(&aside.into_message(emails().dead()).body[..], &body[..]);
+        }
+    }
+}

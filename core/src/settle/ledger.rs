@@ -37,23 +37,21 @@
 //! no longer be requeued, so it is published until a target takes it.
 //!
 //! ```text
-//!           settle          write                    safe
-//! Running --------> Queued ----------------> Owed ----------> Release, end
-//!           Publish    |     Publish-       |  ^  ^
-//!                      |  ThenAcknowledge   |  |  | write
-//!   stale: end <-------+                    |  |  |
-//!                                           |  |  +-- link lost, publish again, first refusal: Publish
-//!                     refused again: Pause  |  |
-//!                         Pausing <---------+  |
-//!                            | pause_over      |
-//!                            +---- Publish ----+
-//!                                  then write  |
-//!     cannot heal: DeadLetter                  |
-//! Owed ----------> Replacing -- dead_letter ---+
-//!  |                   |        Publish, then write
-//!  |                   +- nothing kept -------------------------> ReportLost, end
-//!  +- a dead letter that cannot heal ---------------------------> ReportLost, end
+//!  accept
+//!    |
+//!    v       settle           write: PublishThenAcknowledge          safe
+//! Running ----------> Queued ------------------------------> Owed ---------> Release, end
+//!            Publish    +- stale: end
 //!
+//! Owed ---+-- link lost, publish again, first refusal ---------------------> Publish
+//!         |
+//!         +-- refused again: Pause -----> Pausing ---- pause_over ---------> Publish
+//!         |
+//!         +-- cannot heal: DeadLetter --> Replacing -+- dead_letter -------> Publish
+//!         |                                          +- nothing kept ------> ReportLost, end
+//!         +-- a dead letter that cannot heal ------------------------------> ReportLost, end
+//!
+//!  (after each Publish: write, and it is owed as before)
 //!  (stale while owed changes nothing: the broker may deliver the original again, and the successor is owed as well)
 //! ```
 //!

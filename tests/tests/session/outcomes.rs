@@ -162,6 +162,24 @@ fn a_job_that_is_requeued_is_delivered_again() {
 }
 
 #[test]
+fn a_job_that_is_dropped_is_gone_also_where_the_broker_keeps_what_is_rejected_and_somebody_hears_why() {
+    // On a quorum queue the broker itself moves what is rejected to the dead-letter queue.
+    for queue in [emails(), emails().dead_letters(false), emails().max_priority(0).quorum()] {
+        let mut world = World::new(1);
+        let client = world.connect([queue.clone()]);
+        world.subscribe(client, &queue);
+        world.enqueue(client, &queue, raw_job("send-email"));
+        let job = only_job(&mut world, client);
+        let reason = "the account was closed".to_owned();
+        world.settle(client, job.delivery, &Outcome::Drop { reason: reason.clone() }).expect("it is in hand");
+        assert_eq!(settlements(&mut world, client), [Settlement::Dropped { reason }]);
+        assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 0));
+        let dead = world.broker().queue("emails.dead").map_or(0, |queue| queue.messages.len());
+        assert_eq!(dead, 0);
+    }
+}
+
+#[test]
 fn a_job_is_settled_once() {
     let mut world = World::with_broker(BrokerConfig::default(), 1);
     let client = world.connect([emails()]);
