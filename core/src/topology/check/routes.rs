@@ -4,9 +4,9 @@
 //! is *certain* where every message of its node takes it, and *possible* where that depends on what nobody knows
 //! before the message is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::topic::topic_matches;
+use super::topic::{is_pattern, topic_matches};
 use crate::table::Table;
 use crate::text::ShortString;
 use crate::topology::argument_list::{integer, queue_type, text};
@@ -65,8 +65,17 @@ enum Pick {
 #[derive(Default)]
 struct Bindings {
     by_key: BTreeMap<ShortString, Vec<Target>>,
+    /// Those of the keys that are patterns to a topic exchange. The others match nothing but themselves.
+    patterns: BTreeSet<ShortString>,
+    bound_with_patterns: usize,
     queues: Vec<usize>,
     exchanges: Vec<ShortString>,
+}
+
+impl Bindings {
+    fn bound_with(&self, key: &ShortString) -> &[Target] {
+        self.by_key.get(key).map_or(&[], Vec::as_slice)
+    }
 }
 
 #[derive(Clone)]
@@ -109,7 +118,12 @@ impl<'a> Builder<'a> {
                     Target::Exchange(name.as_short().clone())
                 }
             };
-            at.by_key.entry(binding.routing_key.as_short().clone()).or_default().push(target);
+            let key = binding.routing_key.as_short();
+            if is_pattern(key) {
+                at.patterns.insert(key.clone());
+                at.bound_with_patterns += 1;
+            }
+            at.by_key.entry(key.clone()).or_default().push(target);
         }
         Self {
             queue_at,
@@ -200,15 +214,19 @@ impl<'a> Builder<'a> {
     }
 
     fn route_key(&mut self, node: usize, exchange: &ShortString, pick: Pick, key: &ShortString) {
-        let matching: Vec<Target> = match (self.bound.get(exchange.as_str()), pick) {
+        let matching = match (self.bound.get(exchange.as_str()), pick) {
             (None, _) => return,
-            (Some(bindings), Pick::Equal) => bindings.by_key.get(key).cloned().unwrap_or_default(),
-            (Some(bindings), Pick::Pattern) => bindings
-                .by_key
-                .iter()
-                .filter(|(pattern, _)| topic_matches(pattern, key))
-                .flat_map(|(_, targets)| targets.iter().cloned())
-                .collect(),
+            (Some(bindings), Pick::Equal) => bindings.bound_with(key).to_vec(),
+            (Some(bindings), Pick::Pattern) => {
+                let literal = (!bindings.patterns.contains(key)).then_some(key);
+                let patterns = bindings.patterns.iter().filter(|pattern| topic_matches(pattern, key));
+                literal
+                    .into_iter()
+                    .chain(patterns)
+                    .flat_map(|key| bindings.bound_with(key))
+                    .cloned()
+                    .collect()
+            }
             (Some(_), Pick::All) => return self.route_any(node, exchange, Certain, Some(key)),
             (Some(_), Pick::Unknown) => return self.route_any(node, exchange, Possible, Some(key)),
         };
@@ -244,8 +262,8 @@ impl<'a> Builder<'a> {
     /// Whether the bindings of an exchange can still be compared with one more routing key.
     fn afford(&mut self, exchange: &ShortString, pick: Pick, key: &ShortString) -> bool {
         let cost = self.bound.get(exchange.as_str()).map_or(0, |bindings| match pick {
-            Pick::Equal => bindings.by_key.get(key).map_or(0, Vec::len),
-            Pick::Pattern => bindings.queues.len() + bindings.exchanges.len(),
+            Pick::Equal => bindings.bound_with(key).len(),
+            Pick::Pattern => bindings.bound_with(key).len() + bindings.bound_with_patterns,
             Pick::All | Pick::Unknown => bindings.exchanges.len(),
         });
         match self.comparisons_left.checked_sub(cost + 1) {

@@ -32,6 +32,11 @@ pub(super) fn topic_matches(pattern: &str, key: &str) -> bool {
     pattern[at..].iter().all(|rest| *rest == "#")
 }
 
+/// Whether the text has a word that stands for others. One that has not matches nothing but itself.
+pub(super) fn is_pattern(text: &str) -> bool {
+    words(text).iter().any(|word| matches!(*word, "*" | "#"))
+}
+
 /// RabbitMQ: an empty key has no words.
 fn words(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { text.split('.').collect() }
