@@ -43,7 +43,7 @@ impl Broker {
         });
         match copy {
             Some(message) => {
-                self.deaths.push_back(Death { queue: key.clone(), reason, at_least_once, message })
+                self.deaths.push_back(Death { queue: key.clone(), reason, at_least_once, message });
             }
             None => self.events.push(BrokerEvent::Dropped {
                 queue: key.name.clone(),
