@@ -61,9 +61,9 @@ impl Mismatch {
             None => (rest, None),
         };
         let name = name.and_then(|name| name.rsplit_once("' in vhost '")).map(|(name, _)| name.to_owned());
-        let (wanted, found) = match values.map(|values| values.split_once(" but current is ")) {
-            Some(Some((wanted, found))) => (value(wanted), value(found)),
-            _ => (None, None),
+        let (wanted, found) = match values.and_then(sides) {
+            Some((wanted, found)) => (value(wanted), value(found)),
+            None => (None, None),
         };
         Some(Self { of, name, argument: argument.to_owned(), wanted, found })
     }
@@ -104,6 +104,17 @@ impl Mismatch {
 /// Whether a name ends like that of a hold with the suffixes of the wire format.
 fn is_hold(name: &str) -> bool {
     super::Suffixes::DEFAULT.looks_like_hold(name)
+}
+
+/// What stands on either side of ` but current is `, which a value in quotes may hold as well.
+fn sides(values: &str) -> Option<(&str, &str)> {
+    const BETWEEN: &str = " but current is ";
+    let wanted = match values.strip_prefix("none") {
+        Some(_) => "none".len(),
+        None => values.find("' but current is ")? + 1,
+    };
+    let (wanted, rest) = values.split_at(wanted);
+    Some((wanted, rest.strip_prefix(BETWEEN)?))
 }
 
 /// `none`, `'5000'` or `the value '10' of type 'long'`; `None` when the text was cut.

@@ -162,8 +162,9 @@ fn a_job_that_is_requeued_is_delivered_again() {
 }
 
 #[test]
-fn a_job_that_is_dropped_is_gone_whether_or_not_dead_letters_are_kept_and_somebody_hears_why() {
-    for queue in [emails(), emails().dead_letters(false)] {
+fn a_job_that_is_dropped_is_gone_also_where_the_broker_keeps_what_is_rejected_and_somebody_hears_why() {
+    // On a quorum queue the broker itself moves what is rejected to the dead-letter queue.
+    for queue in [emails(), emails().dead_letters(false), emails().quorum()] {
         let mut world = World::new(1);
         let client = world.connect([queue.clone()]);
         world.subscribe(client, &queue);

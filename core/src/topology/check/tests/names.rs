@@ -114,6 +114,22 @@ fn a_hold_queue_that_is_not_what_its_name_says() {
 }
 
 #[test]
+fn a_binding_that_is_described_twice_is_declared_once() {
+    let bindings = |topology: &Topology| {
+        topology.declarations().filter(|declaration| matches!(declaration, Declaration::Binding(_))).count()
+    };
+    let bound = with(&plain("q")).binding(bind("amq.headers", "q", "k"));
+    assert_eq!(bindings(&bound.clone().binding(bind("amq.headers", "q", "k"))), 1);
+    let with_header =
+        Binding { arguments: Table::new().with(short("shop"), 1_i64), ..bind("amq.headers", "q", "k") };
+    assert_eq!(bindings(&bound.clone().binding(with_header)), 2);
+    assert_eq!(bindings(&bound.clone().binding(bind("amq.headers", "q", "other"))), 2);
+    let to_exchange = BindingDestination::Exchange(exchange_name("q"));
+    let to_exchange = Binding { destination: to_exchange, ..bind("amq.headers", "", "k") };
+    assert_eq!(bindings(&bound.binding(to_exchange)), 2);
+}
+
+#[test]
 fn a_passive_declaration_yields_to_a_real_one() {
     let asks = Declaration::Queue(QueueDeclaration::passive(short("q")));
     for topology in [
