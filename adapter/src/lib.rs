@@ -40,7 +40,9 @@ pub use leveret_core::connection::{
     ChannelId, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials, HandshakeStage,
     ProtocolError, ProtocolVersion, UriError,
 };
-pub use leveret_core::delay::{DelayTooLong, Granularity, GranularityError, HoldTtl};
+pub use leveret_core::delay::{
+    DelayTooLong, ExactDelaysError, Granularity, GranularityError, HoldKind, HoldTtl,
+};
 pub use leveret_core::envelope::{JobId, JobIdError, JobType, JobTypeError, PayloadError};
 pub use leveret_core::retry::{Backoff, Exponential, RetryPolicy};
 pub use leveret_core::session::{
@@ -51,7 +53,8 @@ pub use leveret_core::session::{
 pub use leveret_core::text::{ShortString, TextTooLong};
 pub use leveret_core::time::{Instant, UnixMillis};
 pub use leveret_core::topology::{
-    Mismatch, NameError, Queue, QueueDeclaration, QueueError, QueueName, QueuePlan,
+    HoldPlan, Mismatch, NameError, Queue, QueueDeclaration, QueueError, QueueName, QueuePlan, SuffixError,
+    Suffixes,
 };
 pub use producer::Producer;
 pub use runtime::{Runtime, Spawn, Timer, Transport};

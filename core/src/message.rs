@@ -64,6 +64,15 @@ pub struct Message {
     pub body: Bytes,
 }
 
+impl Message {
+    /// A mandatory message to one queue and no other. It goes through the default exchange: any other could hand it
+    /// to every queue that is bound alike.
+    #[must_use]
+    pub const fn to_queue(queue: ShortString, properties: Properties, body: Bytes) -> Self {
+        Self { exchange: ShortString::EMPTY, routing_key: queue, mandatory: true, properties, body }
+    }
+}
+
 impl fmt::Debug for Message {
     // A body may hold anything: only its length is printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

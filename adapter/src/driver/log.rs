@@ -88,8 +88,9 @@ fn settlement(plan: &QueuePlan, settled: &Settled) {
         Settlement::Rejected { reason } => {
             event!(error, %reason, "rejected: the queue keeps no dead letters");
         }
-        Settlement::HandedBack { cause: Some(cause) } => {
-            event!(warn, %cause, "handed back, as what follows it was not published: the broker delivers it again");
+        Settlement::Dropped { reason } => event!(info, %reason, "dropped on purpose"),
+        Settlement::Requeued { cause: Some(cause) } => {
+            event!(warn, %cause, "requeued, as what follows it was not published: the broker delivers it again");
         }
         Settlement::Stale => {
             event!(

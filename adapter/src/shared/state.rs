@@ -112,7 +112,7 @@ impl State {
                     None => false,
                 };
                 if !taken {
-                    self.hand_back(now, delivery);
+                    self.requeue(now, delivery);
                 }
             }
             SessionEvent::Settled(settled) => {
@@ -123,7 +123,7 @@ impl State {
                 });
                 let delivery = settled.delivery;
                 if worker.settled(settled, wakes) {
-                    self.hand_back(now, delivery);
+                    self.requeue(now, delivery);
                 }
                 return note;
             }
@@ -191,7 +191,7 @@ impl State {
         let worker = self.workers.get_mut(&subscription)?;
         let running = worker.running();
         for job in worker.stop(by, wakes) {
-            self.hand_back(now, job.delivery);
+            self.requeue(now, job.delivery);
         }
         Some(running)
     }
@@ -215,9 +215,9 @@ impl State {
         self.wake_all(wakes);
     }
 
-    fn hand_back(&mut self, now: Instant, delivery: DeliveryId) {
+    fn requeue(&mut self, now: Instant, delivery: DeliveryId) {
         self.dirty = true;
         // The only error is that it is stale, and then the broker has it already.
-        let _ = self.session.settle(now, delivery, &Outcome::HandBack);
+        let _ = self.session.settle(now, delivery, &Outcome::Requeue);
     }
 }

@@ -141,7 +141,7 @@ impl Dispatch {
             Settlement::Done
             | Settlement::Retried { .. }
             | Settlement::Deferred { .. }
-            | Settlement::HandedBack { cause: None } => return None,
+            | Settlement::Requeued { cause: None } => return None,
             _ => {}
         }
         let mut settled = settled.clone();

@@ -17,9 +17,11 @@ pub struct WorkerReport {
     pub dead_lettered: u64,
     /// The same where dead-letter queues are switched off.
     pub rejected: u64,
+    /// Deliveries discarded on purpose.
+    pub dropped: u64,
     /// Deliveries given back to the broker, which delivers them again: not started when the worker was stopped, or
     /// their successor could not be published.
-    pub handed_back: u64,
+    pub requeued: u64,
     /// Deliveries that could not be settled because their connection had ended; the broker delivers them again.
     pub stale: u64,
     /// Deliveries that were not settled when the worker's grace ended; the broker delivers them again. The observer
@@ -37,7 +39,8 @@ impl WorkerReport {
             Settlement::Deferred { .. } => &mut self.deferred,
             Settlement::DeadLettered { .. } => &mut self.dead_lettered,
             Settlement::Rejected { .. } => &mut self.rejected,
-            Settlement::HandedBack { .. } => &mut self.handed_back,
+            Settlement::Dropped { .. } => &mut self.dropped,
+            Settlement::Requeued { .. } => &mut self.requeued,
             Settlement::Stale => &mut self.stale,
             _ => return,
         };

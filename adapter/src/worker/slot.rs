@@ -97,7 +97,7 @@ impl Drop for Slot {
                 if let Some(worker) = state.workers.get_mut(&self.subscription) {
                     worker.finish(wakes);
                 }
-                state.session.settle(now, delivery, &Outcome::HandBack)
+                state.session.settle(now, delivery, &Outcome::Requeue)
             });
         }
         let _ = self.handle.shared.with(|state, wakes| {

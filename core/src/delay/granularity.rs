@@ -24,6 +24,18 @@ impl HoldTtl {
         if millis == 0 || millis > Self::MAX.0 { None } else { Some(Self(millis)) }
     }
 
+    /// A TTL of exactly this length; `None` for zero, above [`HoldTtl::MAX`], and with a part of a millisecond.
+    #[must_use]
+    pub fn exactly(delay: Duration) -> Option<Self> {
+        let whole = delay.subsec_nanos().is_multiple_of(1_000_000);
+        u32::try_from(delay.as_millis()).ok().filter(|_| whole).and_then(Self::from_millis)
+    }
+
+    /// A TTL of whole seconds, in range.
+    pub(super) fn from_secs(seconds: u32) -> Option<Self> {
+        seconds.checked_mul(1_000).and_then(Self::from_millis)
+    }
+
     /// The TTL in milliseconds: `x-message-ttl`.
     #[must_use]
     pub const fn as_millis(self) -> u32 {
@@ -64,12 +76,8 @@ impl Granularity {
     ///
     /// [`GranularityError`] below 100 ms, above [`HoldTtl::MAX`], or with a part of a millisecond.
     pub fn new(step: Duration) -> Result<Self, GranularityError> {
-        let whole = step.subsec_nanos().is_multiple_of(1_000_000);
-        let ttl = u32::try_from(step.as_millis()).ok().and_then(HoldTtl::from_millis);
-        match ttl {
-            Some(ttl) if whole && step >= GRANULARITY_MIN => Ok(Self(ttl)),
-            _ => Err(GranularityError { step }),
-        }
+        let ttl = HoldTtl::exactly(step).filter(|_| step >= GRANULARITY_MIN);
+        ttl.map(Self).ok_or(GranularityError { step })
     }
 
     /// The step.
@@ -78,12 +86,18 @@ impl Granularity {
         self.0
     }
 
+    /// The longest TTL of whole steps.
+    #[must_use]
+    pub const fn longest(self) -> HoldTtl {
+        HoldTtl(HoldTtl::MAX.0 / self.0.0 * self.0.0)
+    }
+
     /// The TTL that keeps `delay`: rounded **up** to whole steps, so that nothing runs early. `None` for no
     /// delay at all, which needs no hold.
     ///
     /// # Errors
     ///
-    /// [`DelayTooLong`] when the rounded delay is above [`HoldTtl::MAX`]. It is never shortened.
+    /// [`DelayTooLong`] above [`Granularity::longest`]. A delay is never shortened.
     ///
     /// ```
     /// use std::time::Duration;
@@ -113,7 +127,7 @@ impl Granularity {
         let steps = delay.as_nanos().div_ceil(step * NANOS_PER_MILLI).max(1);
         // At most 2^64 s in nanoseconds, below 2^94, times a step below 2^31: no overflow of 128 bits.
         let millis = u32::try_from(steps * step).ok();
-        millis.and_then(HoldTtl::from_millis).ok_or(DelayTooLong { delay, step: self })
+        millis.and_then(HoldTtl::from_millis).ok_or(DelayTooLong { delay, longest: self.longest() })
     }
 }
 
@@ -146,19 +160,22 @@ impl fmt::Display for Granularity {
 pub struct DelayTooLong {
     /// The delay asked for.
     pub delay: Duration,
-    /// The step it would have been rounded up to.
-    pub step: Granularity,
+    /// The longest one that is kept there.
+    pub longest: HoldTtl,
 }
 
 impl fmt::Display for DelayTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of a day, rounded down: what is said can be kept.
+        let tenths = self.longest.as_millis() / 8_640_000;
         write!(
             f,
-            "a delay of {:?}, rounded up to whole steps of {}, is above the longest one, {} (24.8 days): \
-             shorten it, or keep the job elsewhere until then",
+            "a delay of {:?} is above the longest one that can be kept, {} ({}.{} days): shorten it, or keep the \
+             job elsewhere until then",
             self.delay,
-            self.step,
-            HoldTtl::MAX
+            self.longest,
+            tenths / 10,
+            tenths % 10
         )
     }
 }

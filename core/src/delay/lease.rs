@@ -26,13 +26,17 @@
 //!
 //! Instants may be early and must not be late: noting a declare when it is queued, rather than when its bytes
 //! leave, makes the book more careful. Leases end with what they rest on. [`HoldLeases::clear`] is due when
-//! the channel closes (also after a refused declare) and when the connection is a new one; [`HoldLeases::void`]
-//! when the wall clock and the monotonic clock disagree about how long the program slept.
+//! the connection is a new one, and [`HoldLeases::void`] when the wall clock and the monotonic clock disagree about how
+//! long the program slept. Where only the channel was closed, over a refused declare, [`HoldLeases::after_refusal`]
+//! keeps what was answered before.
+//!
+//! The book allocates for a hold's first declare. From then on no call does, until the hold is forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::granularity::{Granularity, HoldTtl};
+use super::granularity::HoldTtl;
+use super::grid::Grid;
 use crate::time::Instant;
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -75,7 +79,7 @@ pub fn margin(ttl: HoldTtl) -> Duration {
 /// ```
 #[derive(Clone, Debug)]
 pub struct HoldLeases {
-    granularity: Granularity,
+    grid: Grid,
     holds: BTreeMap<HoldTtl, Hold>,
     /// The number of the next declare, from 1. Numbers only grow, also past a `clear`.
     next: u64,
@@ -161,18 +165,19 @@ struct Life {
 }
 
 impl HoldLeases {
-    /// An empty book. Larger holds are whole steps of `granularity`.
+    /// An empty book. Larger holds are those of the grid; of a granularity, its whole steps.
     #[must_use]
-    pub const fn new(granularity: Granularity) -> Self {
-        Self { granularity, holds: BTreeMap::new(), next: 1, void_below: 1, confirm_time: Duration::ZERO }
+    pub fn new(grid: impl Into<Grid>) -> Self {
+        let grid = grid.into();
+        Self { grid, holds: BTreeMap::new(), next: 1, void_below: 1, confirm_time: Duration::ZERO }
     }
 
     /// The hold for a message that should wait for `ttl`: that one, or a larger one where confirms have lately
     /// taken so long that its lease would run out under them.
     #[must_use]
     pub fn choose(&self, mut ttl: HoldTtl) -> HoldTtl {
-        while self.confirm_time.saturating_mul(2) > reliable(ttl) && ttl < self.larger(ttl) {
-            ttl = self.larger(ttl);
+        while self.confirm_time.saturating_mul(2) > reliable(ttl) && ttl < self.grid.larger(ttl) {
+            ttl = self.grid.larger(ttl);
         }
         ttl
     }
@@ -246,6 +251,25 @@ impl HoldLeases {
         self.choose(cover.ttl)
     }
 
+    /// Notes that a declare of the hold `ttl` was refused, which closed the channel.
+    ///
+    /// That hold has no lease. The others keep the leases that were answered: a lease belongs to the queue and not
+    /// to the channel. A declare without an answer was perhaps not executed, so it counts for nothing, and neither
+    /// does a message that has not been called safe: publish it again.
+    pub fn after_refusal(&mut self, ttl: HoldTtl) {
+        self.holds.remove(&ttl);
+        self.void_below = self.next;
+        let renumbered = self.next;
+        self.holds.retain(|_, hold| {
+            hold.unanswered.clear();
+            let Some(life) = &mut hold.life else { return false };
+            life.first = renumbered;
+            life.last.number = renumbered;
+            true
+        });
+        self.next += 1;
+    }
+
     /// Forgets all leases, and makes every confirm that is still to come worth nothing: the channel has ended,
     /// and no declare of it will be answered. How long confirms take is remembered.
     pub fn clear(&mut self) {
@@ -265,7 +289,7 @@ impl HoldLeases {
 
     fn judge(&self, now: Instant, late: Late) -> Confirmed {
         let Late { cover: Cover { ttl, declare, .. }, confirmed } = late;
-        let again = Confirmed::PublishAgain(self.choose(self.larger(ttl)));
+        let again = Confirmed::PublishAgain(self.choose(self.grid.larger(ttl)));
         if declare.number < self.void_below {
             return again;
         }
@@ -293,11 +317,6 @@ impl HoldLeases {
         let hold = self.holds.get(&ttl)?;
         let newest = hold.unanswered.back().copied().or(hold.life.map(|life| life.last));
         newest.filter(|declare| declare.number >= self.void_below)
-    }
-
-    /// The next larger hold: twice as long, in whole steps, at most the longest.
-    fn larger(&self, ttl: HoldTtl) -> HoldTtl {
-        self.granularity.round_up_deferral(ttl.as_duration() * 2).unwrap_or(HoldTtl::MAX)
     }
 
     /// Keeps the book bounded: forgets first what has expired, then what expires next. Holds with a declare on

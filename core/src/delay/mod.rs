@@ -4,15 +4,19 @@
 //! and are dead-lettered into the work queue. One hold queue per delay, because RabbitMQ releases expired
 //! messages only from the head: a short wait behind a long one would wait as long.
 //!
-//! [`Granularity`] rounds a delay up to the TTL of a hold, [`Placement`] says where a message goes, and
-//! [`HoldLeases`] sees to it that the hold outlives the messages in it.
+//! [`Granularity`] is the step in which delays are kept, [`Grid`] says which of them have a hold of their own, and
+//! [`HoldLeases`] sees to it that the hold outlives the messages in it. This module knows times only; the queues and
+//! their arguments are in [`topology`](crate::topology), as a
+//! [`DelayPlan`](crate::topology::DelayPlan).
 
+pub mod exact;
 pub mod granularity;
+pub mod grid;
 pub mod kind;
 pub mod lease;
-pub mod plan;
 
+pub use exact::{EXACT_DELAYS_MAX, ExactDelays, ExactDelaysError};
 pub use granularity::{DelayTooLong, Granularity, GranularityError, HoldTtl};
+pub use grid::Grid;
 pub use kind::HoldKind;
 pub use lease::{Confirmed, Cover, HoldLeases, Late, Lease};
-pub use plan::Placement;

@@ -18,6 +18,7 @@ const TTLS: [u32; 8] = [100, 200, 300, 1_000, 5_000, 60_000, 3_600_000, 2_147_48
 /// | `0` to `7` | a job is published, with a delay of 100, 200, 300 ms, 1, 5, 60 s, 1 h, 24.8 days |
 /// | `a` to `h` | another client declares the hold of that delay |
 /// | `>` | the broker handles one request |
+/// | `x` | the broker refuses one request, if it is a declare, which closes the channel |
 /// | `<` | the client reads one reply |
 /// | `!` | the link is cut |
 /// | `y`, `z` | the client's machine sleeps for 300 ms, 5 s |
@@ -30,13 +31,14 @@ const TTLS: [u32; 8] = [100, 200, 300, 1_000, 5_000, 60_000, 3_600_000, 2_147_48
 pub fn body(bytes: &[u8]) {
     let Some((&choice, operations)) = bytes.split_first() else { return };
     let mut now = Instant::from_origin(Duration::from_secs(1));
-    let mut world = World::new(tenths(), choice % 2 == 1);
+    let mut world = World::new(tenths().into(), choice % 2 == 1);
     for (index, byte) in operations.iter().take(OPERATIONS_MAX).enumerate() {
         match byte {
             b'0'..=b'7' => world.job(now, ttl(byte - b'0')),
             b'a'..=b'h' => world.declare(now, ttl(byte - b'a')),
             // RabbitMQ releases messages tens of milliseconds late, which the margin of a lease covers.
             b'>' => world.broker_handles(now, Duration::from_millis((index % 23) as u64)),
+            b'x' => world.broker_refuses(false),
             b'<' => world.client_reads(now),
             b'y' => world.sleep(Duration::from_millis(300)),
             b'z' => world.sleep(Duration::from_secs(5)),

@@ -1,7 +1,7 @@
 //! The texts in which RabbitMQ says that a queue is another one than declared.
 
 use super::input::Lines;
-use crate::topology::Mismatch;
+use crate::topology::{Mismatch, MismatchOf};
 
 /// The input is read as any text, and once more as the parts of one that RabbitMQ could have written.
 ///
@@ -19,12 +19,12 @@ pub fn body(bytes: &[u8]) {
 
 fn any_text(text: &str) {
     let Some(read) = Mismatch::from_reply_text(text) else { return };
-    let parts = [Some(&read.argument), read.queue.as_ref(), read.wanted.as_ref(), read.found.as_ref()];
+    let parts = [Some(&read.argument), read.name.as_ref(), read.wanted.as_ref(), read.found.as_ref()];
     for part in parts.into_iter().flatten() {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
     // Escapes of a queue's name take up to ten bytes for one.
-    assert!(read.to_string().len() <= 512 + 10 * text.len());
+    assert!(read.to_string().len() <= 1_024 + 10 * text.len());
 }
 
 /// Line by line: argument, queue, virtual host, type and value declared, type and value found.
@@ -40,7 +40,8 @@ fn rabbitmq_text(lines: &mut Lines<'_>) {
     );
     let expected = Mismatch {
         argument,
-        queue: Some(queue.to_string()),
+        of: MismatchOf::Queue,
+        name: Some(queue.to_string()),
         wanted: Some(wanted.value),
         found: Some(found.value),
     };
@@ -54,7 +55,7 @@ fn rabbitmq_text(lines: &mut Lines<'_>) {
         let cut = format!("{}...", &text[..end]);
         let Some(read) = Mismatch::from_reply_text(&cut) else { continue };
         assert_eq!(read.argument, expected.argument, "{cut}");
-        assert!(read.queue.is_none() || read.queue == expected.queue, "{read:?} from {cut}");
+        assert!(read.name.is_none() || read.name == expected.name, "{read:?} from {cut}");
         assert!(read.wanted.is_none() || read.wanted == expected.wanted, "{read:?} from {cut}");
         assert!(read.found.is_none() || read.found == expected.found, "{read:?} from {cut}");
     }

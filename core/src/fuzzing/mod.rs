@@ -8,6 +8,7 @@ pub mod envelope_roundtrip;
 mod input;
 pub mod lanes_ops;
 pub mod lease_ops;
+pub mod ledger_ops;
 pub mod mismatch_text;
 pub mod server_bytes;
 pub mod short_string;
@@ -21,6 +22,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("envelope_roundtrip", envelope_roundtrip::body),
     ("lanes_ops", lanes_ops::body),
     ("lease_ops", lease_ops::body),
+    ("ledger_ops", ledger_ops::body),
     ("mismatch_text", mismatch_text::body),
     ("server_bytes", server_bytes::body),
     ("short_string", short_string::body),

@@ -39,9 +39,9 @@ pub struct SessionConfig {
     /// does not confirm. Then it is answered with [`EnqueueError::TimedOut`](super::EnqueueError::TimedOut) if it was
     /// not sent, else with [`EnqueueError::Unconfirmed`](super::EnqueueError::Unconfirmed). Default 60 s.
     pub max_wait: Duration,
-    /// How long a delivery rests before it is handed back, when its successor could not be published.
+    /// How long a delivery rests before it is requeued, when its successor could not be published.
     /// Default 1 s. It keeps a failing target from spinning.
-    pub hand_back_pause: Duration,
+    pub requeue_pause: Duration,
 }
 
 impl SessionConfig {
@@ -58,7 +58,7 @@ impl SessionConfig {
             max_waiting: 10_000,
             max_waiting_bytes: 64 << 20,
             max_wait: Duration::from_secs(60),
-            hand_back_pause: Duration::from_secs(1),
+            requeue_pause: Duration::from_secs(1),
         }
     }
 

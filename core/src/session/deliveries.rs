@@ -7,7 +7,7 @@ use super::event::JobSummary;
 use super::ids::SubscriptionId;
 use crate::connection::{ChannelId, Content};
 use crate::envelope::Envelope;
-use crate::settle::{DeliveryId, SettleLedger, SuccessorKind};
+use crate::settle::{DeliveryId, SettleLedger, Settling, SuccessorKind};
 use crate::time::Instant;
 use crate::topology::QueuePlan;
 
@@ -17,7 +17,7 @@ pub(super) struct Deliveries {
     pub(super) ledger: SettleLedger,
     in_hand: BTreeMap<DeliveryId, InHand>,
     limit: usize,
-    /// Those that rest before they are handed back, in the order in which they are due: every rest is as long.
+    /// Those that rest before they are requeued, in the order in which they are due: every rest is as long.
     resting: VecDeque<Resting>,
 }
 
@@ -75,7 +75,7 @@ impl Deliveries {
     }
 
     pub(super) fn accept(&mut self, delivery: InHand) -> DeliveryId {
-        let id = self.ledger.accept();
+        let id = self.ledger.accept(Settling::Confirmed);
         self.in_hand.insert(id, delivery);
         id
     }

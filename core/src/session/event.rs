@@ -185,8 +185,13 @@ pub enum Settlement {
         /// Why.
         reason: String,
     },
+    /// It was discarded on purpose: acknowledged, with nothing in its place.
+    Dropped {
+        /// Why.
+        reason: String,
+    },
     /// It was given back to the broker, which delivers it again.
-    HandedBack {
+    Requeued {
         /// Why, where it was not asked for.
         cause: Option<EnqueueError>,
     },

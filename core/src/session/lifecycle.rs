@@ -4,6 +4,7 @@ use super::Session;
 use super::error::{ConnectError, LinkError, SubscriptionError};
 use super::event::{Closed, Left, LinkEnd, SessionEvent};
 use super::ids::SubscriptionId;
+use crate::delay::HoldKind;
 use crate::time::Instant;
 
 #[derive(Debug)]
@@ -61,11 +62,11 @@ impl Session {
         if self.lifecycle.is_starting() {
             self.lifecycle = Lifecycle::Running;
             self.outbox.push(SessionEvent::Ready);
-            if !self.plans.is_empty() {
+            if self.plans.iter().any(|plan| plan.holds().kind() == HoldKind::Expiring) {
                 tracing::info!(
                     target: "leveret",
                     "delayed jobs wait in classic queues: a crash of the broker can lose those that were just released \
-                     and not yet on disk"
+                     and not yet on disk. Queue::replicated_holds keeps them"
                 );
             }
         }
@@ -108,7 +109,7 @@ impl Session {
             tracing::debug!(target: "leveret", subscription = %id, %error, "the consumer could not be cancelled");
         }
         for delivery in self.outbox.recall_jobs(id) {
-            self.hand_back_unstarted(delivery);
+            self.requeue_unstarted(delivery);
         }
     }
 

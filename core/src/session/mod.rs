@@ -35,6 +35,7 @@ mod deliveries;
 mod dispatch;
 mod error;
 mod event;
+mod hold_book;
 mod ids;
 mod inspector;
 mod job;
@@ -80,7 +81,6 @@ use self::link::Link;
 use self::outbox::Outbox;
 use self::publisher::Publisher;
 use self::subscription::Subscription;
-use crate::delay::Placement;
 use crate::envelope::{self, Envelope, JobId, Limits};
 use crate::rng::Rng;
 use crate::text::ShortString;
@@ -221,7 +221,7 @@ impl Session {
         let asked =
             self.inspector.handle_timeout(now, self.config.max_wait, self.publish.up(), &mut self.outbox);
         expect_room(LinkId::Publish, asked);
-        self.hand_back_rested(now);
+        self.requeue_rested(now);
         self.advance(now);
     }
 
@@ -297,21 +297,16 @@ impl Session {
             return Err(EnqueueError::UnknownQueue { queue: queue.clone() });
         };
         let plan = &self.plans[index];
-        let placement =
-            Placement::of_delay(job.delay, plan.granularity()).map_err(EnqueueError::DelayTooLong)?;
+        let placement = plan.holds().place(job.delay).map_err(EnqueueError::DelayTooLong)?;
         let id = JobId::from_random(self.id_rng.next_u128());
         let mut envelope = Envelope::new(id, job.job_type, queue.as_short().clone(), wall, job.payload);
         if let Some(correlation_id) = job.correlation_id {
             envelope = envelope.with_correlation_id(correlation_id);
         }
         let message =
-            envelope::message(&envelope, placement.queue_name(queue), plan.top_priority().map(|_| 0));
+            envelope::message(&envelope, placement.routing_key().clone(), plan.top_priority().map(|_| 0));
         Limits::default().admit(&message.body).map_err(EnqueueError::Unreadable)?;
-        let hold = match placement {
-            Placement::Hold(ttl) => Some(ttl),
-            _ => None,
-        };
-        let publish = self.publisher.enqueue(now, index, message, hold)?;
+        let publish = self.publisher.enqueue(now, index, message, placement.hold())?;
         self.advance(now);
         Ok(Accepted { publish, job: id })
     }
@@ -341,7 +336,7 @@ impl Session {
     }
 
     /// Ends a subscription in order: the consumer is cancelled, jobs that [`poll_event`](Self::poll_event) has not
-    /// given out are handed back, and those given out may be settled until `grace` has passed. Answered by
+    /// given out are requeued, and those given out may be settled until `grace` has passed. Answered by
     /// [`SessionEvent::SubscriptionEnded`]. What is not settled by then is delivered again by the broker.
     ///
     /// Asking again can only shorten the grace. An unknown subscription is ignored.

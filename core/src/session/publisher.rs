@@ -21,7 +21,7 @@ use super::waiting::Room;
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection, PublishError, Verdict};
 use crate::delay::{Confirmed, HoldTtl};
 use crate::message::Message;
-use crate::settle::{DeliveryId, SettleLedger, Step, SuccessorVerdict};
+use crate::settle::{DeliveryId, SettleLedger, Step, SuccessorVerdict, Write};
 use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
@@ -163,7 +163,7 @@ impl Publisher {
     /// The hold queues may have expired without our noticing.
     pub(super) fn void_leases(&mut self) {
         for queue in &mut self.queues {
-            queue.leases.void();
+            queue.holds.void();
         }
     }
 
@@ -217,15 +217,19 @@ impl Publisher {
         match (verdict, cover) {
             (Verdict::Ok, None) => self.finish(id, Ok(()), context.ledger, context.outbox),
             (Verdict::Ok, Some(cover)) => {
-                let confirmed = self.queues[publish.queue].leases.after_confirm(context.now, cover);
+                let confirmed = self.queues[publish.queue].holds.after_confirm(context.now, cover);
                 self.confirmed(id, confirmed, context);
             }
-            (Verdict::Nacked, _) => self.refused(id, EnqueueError::Nacked { queue: target }, context),
+            (Verdict::Nacked, _) => {
+                let error = EnqueueError::Nacked { queue: target };
+                self.refused(id, SuccessorVerdict::Nacked, error, context);
+            }
             (_, cover) => {
-                if let Some(cover) = cover {
-                    publish.hold = Some(self.queues[publish.queue].leases.after_return(cover));
+                if let Some(ttl) = publish.hold {
+                    publish.hold = Some(self.queues[publish.queue].holds.after_return(ttl, cover));
                 }
-                self.refused(id, EnqueueError::Unroutable { queue: target }, context);
+                let error = EnqueueError::Unroutable { queue: target };
+                self.refused(id, SuccessorVerdict::Returned, error, context);
             }
         }
     }
@@ -383,9 +387,9 @@ impl Publisher {
         }
         let mut held_in = None;
         if let Some(wanted) = publish.hold {
-            let ttl = self.queues[queue].leases.choose(wanted);
+            let ttl = self.queues[queue].holds.choose(wanted);
             publish.hold = Some(ttl);
-            publish.message.routing_key = plan.name().hold(ttl);
+            publish.message.routing_key = plan.hold_name(ttl);
             if self.queues[queue].cover(context.now, context.connection, plan, ttl).is_err() {
                 return false;
             }
@@ -397,10 +401,14 @@ impl Publisher {
             Ok(sequence) => {
                 publish.was_sent = true;
                 if let Origin::Successor(delivery) = publish.origin {
-                    let wanted = context.ledger.write(delivery);
-                    debug_assert!(wanted, "successors of deliveries that have ended are forgotten at once");
+                    let write = context.ledger.write(delivery);
+                    debug_assert_eq!(
+                        write,
+                        Write::Publish,
+                        "successors of deliveries that have ended are forgotten at once"
+                    );
                 }
-                let cover = held_in.map(|ttl| self.queues[queue].leases.publish_sent(context.now, ttl));
+                let cover = held_in.and_then(|ttl| self.queues[queue].holds.publish_sent(context.now, ttl));
                 self.outlet(owner).sent(sequence, id, cover);
                 return true;
             }
@@ -442,10 +450,16 @@ impl Publisher {
     }
 
     /// The target did not take it. The first time what is ours is declared again, and it goes once more.
-    fn refused(&mut self, id: PublishId, error: EnqueueError, context: &mut Context<'_>) {
+    fn refused(
+        &mut self,
+        id: PublishId,
+        verdict: SuccessorVerdict,
+        error: EnqueueError,
+        context: &mut Context<'_>,
+    ) {
         let Some(publish) = self.publishes.get_mut(&id) else { return };
         let step = match publish.origin {
-            Origin::Successor(delivery) => context.ledger.verdict(delivery, SuccessorVerdict::Refused),
+            Origin::Successor(delivery) => context.ledger.verdict(delivery, verdict),
             Origin::Enqueue if publish.second_try => Step::Nothing,
             Origin::Enqueue => Step::Publish { redeclare: true },
         };
@@ -464,7 +478,9 @@ impl Publisher {
     fn fail_sent(&mut self, ids: Vec<PublishId>, error: &EnqueueError, context: &mut Context<'_>) {
         for id in ids {
             match self.publishes.get(&id).map(|publish| publish.origin) {
-                Some(Origin::Successor(_)) => self.refused(id, error.clone(), context),
+                Some(Origin::Successor(_)) => {
+                    self.refused(id, SuccessorVerdict::ChannelClosed, error.clone(), context);
+                }
                 Some(Origin::Enqueue) => self.finish(id, Err(error.clone()), context.ledger, context.outbox),
                 None => {}
             }

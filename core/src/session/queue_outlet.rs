@@ -7,13 +7,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::hold_book::HoldBook;
 use super::ids::PublishId;
 use super::outlet::Outlet;
 use super::refusal::Refusal;
 use super::refusal::is_queue_declare;
 use super::waiting::{Room, Waiting};
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
-use crate::delay::{Confirmed, HoldLeases, HoldTtl, Late, Lease};
+use crate::delay::{Confirmed, HoldTtl, Late, Lease};
 use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
@@ -33,7 +34,7 @@ pub(super) struct QueueOutlet {
     pub(super) shared: Waiting,
     /// Declares that were sent and not answered, in order.
     awaited: VecDeque<Awaited>,
-    pub(super) leases: HoldLeases,
+    pub(super) holds: HoldBook,
     /// Confirmed so late that only a renewed lease makes them safe.
     late: Vec<(PublishId, Late)>,
     /// Somebody may have deleted what is ours.
@@ -79,7 +80,7 @@ impl QueueOutlet {
             own: Waiting::default(),
             shared: Waiting::default(),
             awaited: VecDeque::new(),
-            leases: HoldLeases::new(plan.granularity()),
+            holds: HoldBook::new(plan.holds()),
             late: Vec::new(),
             suspect: false,
             state: State::Declaring,
@@ -93,7 +94,6 @@ impl QueueOutlet {
         plan: &QueuePlan,
     ) -> Result<ChannelId, CommandError> {
         self.awaited.clear();
-        self.leases.clear();
         let channel = self.outlet.open(connection)?;
         self.state = State::Declaring;
         self.declare_base(connection, channel, plan)?;
@@ -136,7 +136,7 @@ impl QueueOutlet {
         plan: &QueuePlan,
         ttl: HoldTtl,
     ) -> Result<(), CommandError> {
-        match self.leases.before_publish(now, ttl) {
+        match self.holds.before_publish(now, ttl) {
             Lease::Covered => Ok(()),
             Lease::Declare => self.declare_hold(now, connection, plan, ttl),
         }
@@ -156,7 +156,7 @@ impl QueueOutlet {
     ) -> Result<(), CommandError> {
         let Some(channel) = self.outlet.channel() else { return Ok(()) };
         connection.declare_queue(channel, &plan.hold(ttl))?;
-        self.leases.declare_sent(now, ttl);
+        self.holds.declare_sent(now, ttl);
         self.awaited.push_back(Awaited::Hold(ttl));
         Ok(())
     }
@@ -168,13 +168,13 @@ impl QueueOutlet {
             self.state = State::Ready;
         }
         let Some(Awaited::Hold(ttl)) = answered else { return Vec::new() };
-        self.leases.declare_ok(now, ttl);
-        let leases = &self.leases;
+        self.holds.declare_ok(now, ttl);
+        let holds = &self.holds;
         let (judged, others) =
             std::mem::take(&mut self.late).into_iter().partition(|(_, late)| late.ttl() == ttl);
         self.late = others;
         let judged: Vec<(PublishId, Late)> = judged;
-        judged.into_iter().map(|(publish, late)| (publish, leases.after_declare_ok(now, late))).collect()
+        judged.into_iter().map(|(publish, late)| (publish, holds.after_declare_ok(now, late))).collect()
     }
 
     /// The channel is gone: those that were confirmed too late to be sure of, and those in flight.
@@ -186,31 +186,32 @@ impl QueueOutlet {
     /// The link is down: as [`QueueOutlet::closed`], and the queue is declared when the link is up again.
     pub(super) fn link_down(&mut self) -> Vec<PublishId> {
         self.state = State::Declaring;
+        self.holds.clear();
         self.closed()
     }
 
     /// The channel was closed by the broker.
     pub(super) fn lost(&mut self, now: Instant, reason: CloseReason, plan: &QueuePlan) -> Lost {
-        let awaited = std::mem::take(&mut self.awaited);
-        self.leases.clear();
         self.state = State::Declaring;
-        if !is_queue_declare(&reason) {
-            return Lost::Publish;
-        }
         // The broker works in order, so the refused declare is the oldest that was not answered.
-        match awaited.front() {
-            Some(Awaited::Hold(ttl)) => Lost::Hold(*ttl, Refusal { queue: plan.name().hold(*ttl), reason }),
+        let refused = std::mem::take(&mut self.awaited).pop_front().filter(|_| is_queue_declare(&reason));
+        if let Some(Awaited::Hold(ttl)) = refused {
+            self.holds.after_refusal(ttl);
+            return Lost::Hold(ttl, Refusal { queue: plan.hold_name(ttl), reason });
+        }
+        self.holds.clear();
+        match refused {
             // RabbitMQ: a declare is answered with 404 only while the node that holds the queue is down.
             Some(Awaited::Base(queue)) if reason.code == 404 => {
                 self.state = State::Absent { until: now + ABSENT_PAUSE };
-                Lost::QueueAbsent(Refusal { queue: queue.clone(), reason })
+                Lost::QueueAbsent(Refusal { queue, reason })
             }
             Some(Awaited::Base(queue)) => {
-                let refusal = Refusal { queue: queue.clone(), reason };
+                let refusal = Refusal { queue, reason };
                 self.state = State::Refused(refusal.clone());
                 Lost::Queue(refusal)
             }
-            None => Lost::Publish,
+            _ => Lost::Publish,
         }
     }
 

@@ -25,13 +25,13 @@ impl Session {
             return;
         };
         let limit = self.deliveries.limit();
-        if self.deliveries.len() + subscription.to_hand_back() >= limit {
+        if self.deliveries.len() + subscription.to_requeue() >= limit {
             self.unusable(now, LinkId::Consume, |endpoint| LinkError::Flooded { endpoint, limit });
             return;
         }
         if subscription.is_stopping() {
             if let Some(connection) = self.consume.up() {
-                note(subscription.hand_back(connection, tag));
+                note(subscription.requeue(connection, tag));
             }
             return;
         }
@@ -59,7 +59,7 @@ impl Session {
                 let plan = &self.plans[*queue];
                 // Only a successor needs them, and most jobs have none.
                 let properties = match outcome {
-                    Outcome::Done | Outcome::HandBack => None,
+                    Outcome::Done | Outcome::Requeue | Outcome::Drop { .. } => None,
                     _ => content.properties().ok(),
                 };
                 let decision = decide(plan, envelope, properties.as_ref(), outcome, random);
@@ -81,26 +81,26 @@ impl Session {
                 if let Some(in_hand) = self.deliveries.get(delivery) {
                     tracing::warn!(
                         target: "leveret", queue = %self.plans[in_hand.queue].name(), %delivery, %error,
-                        "a successor could not be published: its original is handed back after a pause"
+                        "a successor could not be published: its original is requeued after a pause"
                     );
                 }
-                self.deliveries.rest(delivery, now + self.config.hand_back_pause, error);
+                self.deliveries.rest(delivery, now + self.config.requeue_pause, error);
             }
             _ => {}
         }
     }
 
-    /// Hands back what has rested.
-    pub(super) fn hand_back_rested(&mut self, now: Instant) {
+    /// Requeues what has rested.
+    pub(super) fn requeue_rested(&mut self, now: Instant) {
         while let Some((delivery, cause)) = self.deliveries.rested(now) {
-            if self.deliveries.ledger.pause_over(delivery) == Step::HandBack {
-                self.hand_back(delivery, Some(cause));
+            if self.deliveries.ledger.pause_over(delivery) == Step::Requeue {
+                self.requeue(delivery, Some(cause));
             }
         }
     }
 
     /// A job that the application has not seen goes back.
-    pub(super) fn hand_back_unstarted(&mut self, delivery: DeliveryId) {
+    pub(super) fn requeue_unstarted(&mut self, delivery: DeliveryId) {
         let Some(in_hand) = self.end(delivery) else { return };
         self.return_to_queue(in_hand.subscription, in_hand.tag);
     }
@@ -140,8 +140,11 @@ impl Session {
     /// Does what the ledger says next for a delivery on which `decision` was taken.
     fn follow(&mut self, delivery: DeliveryId, step: Step, decision: Decision) {
         match (step, decision) {
+            (Step::Acknowledge, Decision::Drop { reason }) => {
+                self.acknowledge(delivery, Settlement::Dropped { reason });
+            }
             (Step::Acknowledge, _) => self.acknowledge(delivery, Settlement::Done),
-            (Step::HandBack, _) => self.hand_back(delivery, None),
+            (Step::Requeue, _) => self.requeue(delivery, None),
             (Step::Reject, Decision::Reject { reason }) => self.reject(delivery, reason),
             (Step::Publish { .. }, Decision::Publish(successor)) => {
                 self.publish_successor(delivery, *successor);
@@ -210,17 +213,17 @@ impl Session {
         self.report(delivery, Settlement::Rejected { reason });
     }
 
-    fn hand_back(&mut self, delivery: DeliveryId, cause: Option<EnqueueError>) {
+    fn requeue(&mut self, delivery: DeliveryId, cause: Option<EnqueueError>) {
         if let Some(&InHand { subscription, tag, .. }) = self.deliveries.get(delivery) {
             self.return_to_queue(subscription, tag);
         }
-        self.report(delivery, Settlement::HandedBack { cause });
+        self.report(delivery, Settlement::Requeued { cause });
     }
 
     fn return_to_queue(&mut self, subscription: SubscriptionId, tag: u64) {
         let subscription = self.subscriptions.get_mut(&subscription);
         if let (Some(subscription), Some(connection)) = (subscription, self.consume.up()) {
-            note(subscription.hand_back(connection, tag));
+            note(subscription.requeue(connection, tag));
         }
     }
 
@@ -234,8 +237,8 @@ impl Session {
 
     /// Ends a delivery that nobody has seen, without sending anything.
     fn end(&mut self, delivery: DeliveryId) -> Option<InHand> {
-        let step = self.deliveries.ledger.settle(delivery, settle::Settlement::HandBack);
-        debug_assert_eq!(step, Ok(Step::HandBack), "an unseen delivery was not settled");
+        let step = self.deliveries.ledger.settle(delivery, settle::Settlement::Requeue);
+        debug_assert_eq!(step, Ok(Step::Requeue), "an unseen delivery was not settled");
         self.deliveries.remove(delivery)
     }
 }

@@ -46,9 +46,9 @@ pub(super) struct Subscription {
     /// Openings that failed one after another.
     failures: u32,
     stop_by: Option<Instant>,
-    /// Tags to hand back once the broker has confirmed that the consumer is gone, so that they do not come back
+    /// Tags to requeue once the broker has confirmed that the consumer is gone, so that they do not come back
     /// to it.
-    to_hand_back: Vec<u64>,
+    to_requeue: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Subscription {
             short_lived: false,
             failures: 0,
             stop_by: None,
-            to_hand_back: Vec::new(),
+            to_requeue: Vec::new(),
         }
     }
 
@@ -224,15 +224,15 @@ impl Subscription {
         }
     }
 
-    /// How many deliveries wait for the end of the consumer to be handed back.
-    pub(super) fn to_hand_back(&self) -> usize {
-        self.to_hand_back.len()
+    /// How many deliveries wait for the end of the consumer to be requeued.
+    pub(super) fn to_requeue(&self) -> usize {
+        self.to_requeue.len()
     }
 
     /// Gives a delivery back to its queue; where the consumer is being cancelled, once it is gone.
-    pub(super) fn hand_back(&mut self, connection: &mut Connection, tag: u64) -> Result<(), CommandError> {
+    pub(super) fn requeue(&mut self, connection: &mut Connection, tag: u64) -> Result<(), CommandError> {
         match (self.state, self.channel) {
-            (State::Starting | State::Cancelling, _) if self.is_stopping() => self.to_hand_back.push(tag),
+            (State::Starting | State::Cancelling, _) if self.is_stopping() => self.to_requeue.push(tag),
             (_, Some(channel)) => connection.nack(channel, tag, false, true)?,
             (_, None) => {}
         }
@@ -245,7 +245,7 @@ impl Subscription {
         }
         self.state = State::Draining;
         if let Some(channel) = self.channel {
-            for tag in std::mem::take(&mut self.to_hand_back) {
+            for tag in std::mem::take(&mut self.to_requeue) {
                 connection.nack(channel, tag, false, true)?;
             }
         }
@@ -295,7 +295,7 @@ impl Subscription {
         self.channel = None;
         self.state = State::Down;
         self.declares = 0;
-        self.to_hand_back.clear();
+        self.to_requeue.clear();
     }
 
     /// The channel was closed, by the broker or at our request.

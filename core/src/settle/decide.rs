@@ -5,21 +5,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::copy::{ATTEMPTS, DEATH_REASON, ORIGINAL_QUEUE, copied_properties};
+use super::aside::TakenAside;
+use super::copy::copied_properties;
+use super::death::write_death;
 use super::outcome::Outcome;
-use crate::delay::{DelayTooLong, HoldTtl, Placement};
+use crate::delay::{DelayTooLong, HoldTtl};
 use crate::envelope::{Envelope, properties::write_properties};
-use crate::message::{DeliveryMode, Message, Properties};
+use crate::message::{Message, Properties};
 use crate::retry;
-use crate::table::Value;
-use crate::text::ShortString;
-use crate::topology::QueuePlan;
+use crate::topology::{Placement, QueuePlan};
 
 #[cfg(test)]
 mod tests;
-
-/// The longest reason in the header of a dead letter, in bytes. It is cut at a character.
-pub const REASON_MAX: usize = 1024;
 
 /// How a delivery ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +24,16 @@ pub const REASON_MAX: usize = 1024;
 pub enum Decision {
     /// Acknowledge it: the job is done.
     Acknowledge,
-    /// Hand it back to the broker, which delivers it again.
-    HandBack,
+    /// Requeue it at the broker, which delivers it again.
+    Requeue,
     /// Reject it for good: a dead letter of a queue that keeps none.
     Reject {
+        /// Why, for whoever watches: nothing else tells.
+        reason: String,
+    },
+    /// Acknowledge it although nothing was done and nothing takes its place. An acknowledgement and not a
+    /// rejection, which a dead-letter exchange of the queue would catch.
+    Drop {
         /// Why, for whoever watches: nothing else tells.
         reason: String,
     },
@@ -50,7 +53,7 @@ pub struct Successor {
     pub message: Message,
 }
 
-/// The queue that a successor goes to.
+/// Where a successor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
@@ -58,7 +61,9 @@ pub enum Target {
     Work,
     /// A hold queue, and from there the work queue.
     Hold(HoldTtl),
-    /// The dead-letter queue.
+    /// What else makes it wait: a waiting queue, or a delayed-message exchange.
+    Waiting,
+    /// The dead-letter queue, or the dead-letter target of a subscription.
     Dead,
 }
 
@@ -90,7 +95,7 @@ impl Successor {
     /// Sends it into another hold. Choose a larger one: a smaller one would bring it back early.
     pub fn aim_at_hold(&mut self, plan: &QueuePlan, ttl: HoldTtl) {
         self.target = Target::Hold(ttl);
-        self.message.routing_key = plan.name().hold(ttl);
+        self.message.routing_key = plan.hold_name(ttl);
     }
 }
 
@@ -113,7 +118,8 @@ pub fn decide(
 ) -> Decision {
     match outcome {
         Outcome::Done => Decision::Acknowledge,
-        Outcome::HandBack => Decision::HandBack,
+        Outcome::Requeue => Decision::Requeue,
+        Outcome::Drop { reason } => Decision::Drop { reason: reason.clone() },
         Outcome::DeadLetter { reason } => dead_letter(plan, job, delivered, reason),
         Outcome::Retry { delay, error } => match plan.retry().decide(job.attempt(), random) {
             retry::Decision::Retry { delay: backoff } => {
@@ -151,7 +157,8 @@ pub fn dead_letter(
     }
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     write_properties(job, None, &mut properties);
-    bury(plan, properties, job.encode(), job.attempt(), reason)
+    write_death(&mut properties, plan.name().as_short(), job.attempt(), reason);
+    buried(Message::to_queue(plan.dead_name(), properties, job.encode()), reason)
 }
 
 /// Moves a message that is no job aside, byte for byte, as a dead letter that was attempted 0 times.
@@ -159,8 +166,8 @@ pub fn aside(plan: &QueuePlan, delivered: Option<&Properties>, body: &Bytes, rea
     if !plan.dead_letters() {
         return Decision::Reject { reason: reason.to_owned() };
     }
-    let properties = delivered.map(copied_properties).unwrap_or_default();
-    bury(plan, properties, body.clone(), 0, reason)
+    let message = TakenAside::new(plan.name(), delivered, body, reason).into_message(plan.dead_name());
+    buried(message, reason)
 }
 
 fn retry_after(
@@ -170,13 +177,13 @@ fn retry_after(
     delay: Duration,
     error: &str,
 ) -> Decision {
-    let placement = match Placement::of_delay(delay, plan.granularity()) {
+    let placement = match plan.holds().place(delay) {
         Ok(placement) => placement,
         Err(refused) => return too_long(plan, job, delivered, refused, error),
     };
     let next = job.next_attempt();
     let kind = SuccessorKind::Retry { attempt: next.attempt(), delay };
-    schedule(plan, &next, delivered, placement, kind)
+    schedule(plan, &next, delivered, &placement, kind)
 }
 
 fn defer(
@@ -186,13 +193,13 @@ fn defer(
     delay: Duration,
     reason: &str,
 ) -> Decision {
-    let placement = match Placement::of_deferral(delay, plan.deferral_granularity()) {
+    let placement = match plan.holds().place_deferral(delay) {
         Ok(placement) => placement,
         Err(refused) => return too_long(plan, job, delivered, refused, reason),
     };
     let next = job.deferred(plan.top_priority());
     let kind = SuccessorKind::Deferral { deferrals: next.deferrals(), delay };
-    schedule(plan, &next, delivered, placement, kind)
+    schedule(plan, &next, delivered, &placement, kind)
 }
 
 fn too_long(
@@ -209,46 +216,22 @@ fn schedule(
     plan: &QueuePlan,
     next: &Envelope,
     delivered: Option<&Properties>,
-    placement: Placement,
+    placement: &Placement,
     kind: SuccessorKind,
 ) -> Decision {
     let mut properties = delivered.map(copied_properties).unwrap_or_default();
     // Said also when it is 0: a queue may take a message without a priority as something else.
     let priority = plan.top_priority().map(|_| next.priority());
     write_properties(next, priority, &mut properties);
-    let target = match placement {
-        Placement::Work => Target::Work,
-        Placement::Hold(ttl) => Target::Hold(ttl),
-    };
-    publish(target, kind, placement.queue_name(plan.name()), properties, next.encode())
+    let target = placement.hold().map_or(Target::Work, Target::Hold);
+    let queue = placement.routing_key().clone();
+    publish(target, kind, Message::to_queue(queue, properties, next.encode()))
 }
 
-fn bury(plan: &QueuePlan, mut properties: Properties, body: Bytes, attempts: u32, reason: &str) -> Decision {
-    properties.delivery_mode = Some(DeliveryMode::Persistent);
-    let headers = &mut properties.headers;
-    headers.insert(ShortString::from_static(DEATH_REASON), cut(reason).to_owned());
-    headers.insert(ShortString::from_static(ORIGINAL_QUEUE), Value::from(plan.name().as_short()));
-    headers.insert(ShortString::from_static(ATTEMPTS), attempts);
-    let kind = SuccessorKind::DeadLetter { reason: reason.to_owned() };
-    publish(Target::Dead, kind, plan.name().dead(), properties, body)
+fn buried(message: Message, reason: &str) -> Decision {
+    publish(Target::Dead, SuccessorKind::DeadLetter { reason: reason.to_owned() }, message)
 }
 
-fn publish(
-    target: Target,
-    kind: SuccessorKind,
-    routing_key: ShortString,
-    properties: Properties,
-    body: Bytes,
-) -> Decision {
-    // Through the default exchange, to this queue only: an exchange would hand a retry to every subscriber.
-    let message = Message { exchange: ShortString::EMPTY, routing_key, mandatory: true, properties, body };
+fn publish(target: Target, kind: SuccessorKind, message: Message) -> Decision {
     Decision::Publish(Box::new(Successor { target, kind, message }))
-}
-
-fn cut(reason: &str) -> &str {
-    let mut end = reason.len().min(REASON_MAX);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    &reason[..end]
 }

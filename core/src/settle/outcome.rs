@@ -31,5 +31,11 @@ pub enum Outcome {
         reason: String,
     },
     /// The job was not run. The broker delivers it again, to this worker or another one.
-    HandBack,
+    Requeue,
+    /// The job is discarded on purpose: it is acknowledged, and nothing takes its place, not even where the
+    /// broker would keep what is rejected as a dead letter.
+    Drop {
+        /// Why, for whoever watches: nothing else tells.
+        reason: String,
+    },
 }

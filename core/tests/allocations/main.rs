@@ -1,8 +1,11 @@
 //! How often the decisions ask for memory, counted. The counts are those of a debug build as well as of a release.
 
+mod delay;
 mod envelope;
 mod lanes;
+mod names;
 mod retry;
+mod settle;
 
 use allocation_counter::AllocationInfo;
 

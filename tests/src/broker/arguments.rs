@@ -10,14 +10,19 @@ use super::message::MAX_TTL_MS;
 
 const TYPE: &str = "x-queue-type";
 const CLASSIC: &str = "classic";
+const QUORUM: &str = "quorum";
+/// What RabbitMQ 4 allows where a quorum queue says nothing.
+const DELIVERY_LIMIT: u64 = 20;
 
 /// The arguments that must be the same in every declaration of a queue.
-const COMPARED: [&str; 10] = [
+const COMPARED: [&str; 12] = [
     TYPE,
     "x-expires",
     "x-message-ttl",
     "x-dead-letter-exchange",
     "x-dead-letter-routing-key",
+    "x-dead-letter-strategy",
+    "x-delivery-limit",
     "x-max-length",
     "x-max-length-bytes",
     "x-max-priority",
@@ -25,9 +30,15 @@ const COMPARED: [&str; 10] = [
     "x-single-active-consumer",
 ];
 
-/// What the arguments of a classic queue say, checked.
+/// What the arguments of a queue say, checked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
+    /// A quorum queue; otherwise a classic one.
+    pub(super) quorum: bool,
+    /// Quorum queues: how often a message may be handed back. One time more buries it.
+    pub(super) delivery_limit: Option<u64>,
+    /// A dead message stays until a queue has taken it.
+    pub(super) at_least_once: bool,
     pub(super) message_ttl: Option<Duration>,
     pub(super) expires: Option<Duration>,
     /// `None` or zero: one order for all messages.
@@ -55,9 +66,14 @@ impl Settings {
     /// Checks the arguments of a new queue. `queue` is how it is called in the refusal.
     pub(super) fn parse(arguments: &Table, queue: &str) -> Result<Self, AmqpError> {
         let reader = Reader { arguments, queue };
-        reader.check_type()?;
-        reader.refuse_unsupported()?;
+        let quorum = reader.is_quorum()?;
+        reader.refuse_unsupported(quorum)?;
+        let overflow = reader.overflow()?;
         let settings = Self {
+            quorum,
+            delivery_limit: reader.natural("x-delivery-limit")?.or(quorum.then_some(DELIVERY_LIMIT)),
+            // RabbitMQ: without `reject-publish` the strategy falls back to at most once, silently.
+            at_least_once: reader.at_least_once()? && overflow == Overflow::RejectPublish,
             message_ttl: reader.milliseconds("x-message-ttl", 0)?,
             expires: reader.milliseconds("x-expires", 1)?,
             max_priority: reader.max_priority()?,
@@ -65,7 +81,7 @@ impl Settings {
             dead_letter_routing_key: reader.short_text("x-dead-letter-routing-key")?,
             max_length: reader.natural("x-max-length")?,
             max_length_bytes: reader.natural("x-max-length-bytes")?,
-            overflow: reader.overflow()?,
+            overflow,
         };
         if settings.dead_letter_routing_key.is_some() && settings.dead_letter_exchange.is_none() {
             return Err(reader.invalid("x-dead-letter-routing-key", "routing_key_but_no_dlx_defined"));
@@ -168,14 +184,15 @@ impl Reader<'_> {
         self.invalid(name, &format!("{{unacceptable_type,{}}}", type_name(value)))
     }
 
-    fn check_type(&self) -> Result<(), AmqpError> {
+    fn is_quorum(&self) -> Result<bool, AmqpError> {
         match self.arguments.get(TYPE) {
-            None => Ok(()),
+            None => Ok(false),
             Some(value) => match value.as_str() {
-                Some(CLASSIC) => Ok(()),
-                Some(other @ ("quorum" | "stream")) => Err(AmqpError::new(
+                Some(CLASSIC) => Ok(false),
+                Some(QUORUM) => Ok(true),
+                Some(other @ "stream") => Err(AmqpError::new(
                     Code::NotImplemented,
-                    format!("{TYPE} '{other}' for {}: this broker has classic queues only", self.queue),
+                    format!("{TYPE} '{other}' for {}: this broker has no streams", self.queue),
                 )),
                 Some(other) => Err(self.invalid(TYPE, &format!("\"unsupported queue type '{other}'\""))),
                 None => Err(self.unacceptable(TYPE, value)),
@@ -183,13 +200,33 @@ impl Reader<'_> {
         }
     }
 
-    /// RabbitMQ refuses on classic queues what only quorum queues know. What this broker does not do is
+    fn at_least_once(&self) -> Result<bool, AmqpError> {
+        const NAME: &str = "x-dead-letter-strategy";
+        match self.arguments.get(NAME) {
+            None => Ok(false),
+            Some(value) => match value.as_str() {
+                Some("at-least-once") => Ok(true),
+                Some("at-most-once") => Ok(false),
+                Some(_) => Err(self.invalid(NAME, "invalid_dlx_strategy")),
+                None => Err(self.unacceptable(NAME, value)),
+            },
+        }
+    }
+
+    /// RabbitMQ refuses on a queue what only those of the other type know. What this broker does not do is
     /// refused too, since a test must not pass because it was ignored.
-    fn refuse_unsupported(&self) -> Result<(), AmqpError> {
-        for name in ["x-dead-letter-strategy", "x-delivery-limit", "x-quorum-initial-group-size"] {
+    fn refuse_unsupported(&self, quorum: bool) -> Result<(), AmqpError> {
+        let (kind, unknown): (_, &[&str]) = if quorum {
+            ("rabbit_quorum_queue", &["x-max-priority"])
+        } else {
+            (
+                "rabbit_classic_queue",
+                &["x-dead-letter-strategy", "x-delivery-limit", "x-quorum-initial-group-size"],
+            )
+        };
+        for name in unknown {
             if self.arguments.get(name).is_some() {
-                let detail =
-                    format!("invalid arg '{name}' for {} of queue type rabbit_classic_queue", self.queue);
+                let detail = format!("invalid arg '{name}' for {} of queue type {kind}", self.queue);
                 return Err(AmqpError::new(Code::PreconditionFailed, detail));
             }
         }

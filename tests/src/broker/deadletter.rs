@@ -24,6 +24,8 @@ const FIRST_DEATH: [&str; 3] = ["x-first-death-exchange", "x-first-death-queue",
 pub(super) struct Death {
     queue: Key,
     reason: DeathReason,
+    /// It stays until a queue has taken it.
+    at_least_once: bool,
     /// The copy, addressed to the dead-letter exchange.
     message: Message,
 }
@@ -34,12 +36,15 @@ impl Broker {
     /// The copy is routed by [`Broker::route_dead`] and not here, since it may push other messages out in turn.
     pub(super) fn bury(&mut self, key: &Key, message: &Arc<Message>, reason: DeathReason) {
         let settings = self.queues.get(key).map(|queue| queue.settings.clone()).unwrap_or_default();
+        let at_least_once = settings.at_least_once;
         let copy = settings.dead_letter_exchange.and_then(|exchange| {
             let routing_key = settings.dead_letter_routing_key.unwrap_or_else(|| message.routing_key.clone());
             self.copy_of_dead(key, message, reason, exchange, routing_key).ok()
         });
         match copy {
-            Some(message) => self.deaths.push_back(Death { queue: key.clone(), reason, message }),
+            Some(message) => {
+                self.deaths.push_back(Death { queue: key.clone(), reason, at_least_once, message });
+            }
             None => self.events.push(BrokerEvent::Dropped {
                 queue: key.name.clone(),
                 reason,
@@ -50,10 +55,15 @@ impl Broker {
 
     /// Routes the next dead message. False if there is none.
     pub(super) fn route_dead(&mut self) -> bool {
-        let Some(Death { queue, reason, message }) = self.deaths.pop_front() else { return false };
+        let Some(death) = self.deaths.pop_front() else { return false };
+        let Death { queue, reason, at_least_once, message } = death;
         let exchange = Key { vhost: queue.vhost.clone(), name: message.exchange.clone() };
         // RabbitMQ: a missing exchange or queue loses the message silently.
         let mut targets = self.route(&exchange, &message.routing_key);
+        if targets.is_empty() && at_least_once {
+            self.unrouted.push_back(Death { queue, reason, at_least_once, message });
+            return true;
+        }
         targets.retain(|target| !is_cycle(message.properties.headers(), target));
         let message = Arc::new(message);
         let mut taken = 0;
@@ -152,6 +162,28 @@ fn with_death(
         }
     }
     Ok(new)
+}
+
+/// A message as it is delivered after it was handed back so often. RabbitMQ: the header is absent the first time.
+pub(super) fn with_delivery_count(message: &Arc<Message>, count: u64) -> Arc<Message> {
+    const COUNT: &str = "x-delivery-count";
+    let counted = || {
+        let mut headers = Vec::new();
+        put_field(&mut headers, COUNT, &AMQPValue::LongLongInt(i64::try_from(count).unwrap_or(i64::MAX)));
+        for field in table::fields(message.properties.headers()) {
+            let field = field?;
+            if field.name != COUNT.as_bytes() {
+                headers.extend_from_slice(field.raw);
+            }
+        }
+        Ok::<_, Malformed>(Message {
+            exchange: message.exchange.clone(),
+            routing_key: message.routing_key.clone(),
+            properties: message.properties.with_headers(&headers)?,
+            body: message.body.clone(),
+        })
+    };
+    if count == 0 { message.clone() } else { counted().map_or_else(|_| message.clone(), Arc::new) }
 }
 
 /// The entries of `x-death`, newest first; `None` where there is none that can be read.

@@ -6,6 +6,7 @@ use amq_protocol::types::ShortString as AmqpShortString;
 use super::Broker;
 use super::channel::Unacked;
 use super::connection::Stage;
+use super::deadletter::with_delivery_count;
 use super::event::BrokerEvent;
 use super::frames;
 use super::queue::{ConsumerRef, Key};
@@ -41,7 +42,7 @@ impl Broker {
         let consumer = channel.consumers.get_mut(&to.tag)?;
         let (position, stored) = queue.take_head()?;
 
-        let message = stored.message.clone();
+        let message = with_delivery_count(&stored.message, stored.handed_back);
         let redelivered = stored.redelivered;
         let no_ack = consumer.no_ack;
         if !no_ack {

@@ -161,6 +161,8 @@ pub enum DeathReason {
     Rejected,
     /// The queue was full.
     MaxLength,
+    /// It was delivered too often.
+    DeliveryLimit,
 }
 
 impl DeathReason {
@@ -171,6 +173,7 @@ impl DeathReason {
             Self::Expired => "expired",
             Self::Rejected => "rejected",
             Self::MaxLength => "maxlen",
+            Self::DeliveryLimit => "delivery_limit",
         }
     }
 }

@@ -24,6 +24,8 @@
 //!   messages, and a declaration after that makes a new, empty queue.
 //! * **Dead-lettering** on expiry, rejection and overflow with `x-death`; without confirms, silent where the
 //!   target is missing; a message that comes around without a rejection is dropped.
+//! * **Quorum queues**: `x-delivery-limit` with the header `x-delivery-count`; a lease that no declaration renews;
+//!   dead-lettering at least once, where a message stays until a queue takes it.
 //! * **Priorities** of classic queues, cut at `x-max-priority`; one that is handed back keeps its place.
 //! * **Confirms** in the order of a [`ConfirmStyle`]; a return always before its own acknowledgement.
 //! * **Refusals** with RabbitMQ's codes and texts, on the channel or the connection.
@@ -32,11 +34,13 @@
 //!
 //! # What it does not do
 //!
-//! Quorum queues, streams, single active consumers, priorities of consumers, bindings to headers exchanges,
+//! Streams, single active consumers, priorities of consumers, bindings to headers exchanges,
 //! alternate exchanges, bindings between exchanges, transactions, `global` prefetch, `access.request`,
 //! `connection.update-secret`: each is refused with `NOT_IMPLEMENTED`, never ignored. Arguments that nest more
 //! than 32 deep are refused as well. What else is missing:
 //!
+//! * **Copies of quorum queues.** There is one node. A message that was to be dead-lettered at least once and that no
+//!   queue takes does not block those behind it, as 32 of them do in RabbitMQ, and goes on when a queue is declared.//!
 //! * **TLS, permissions, policies.** Every user may do everything, `guest` from any address too.
 //! * **Disk and limits.** Nothing is written down, so the delivery mode has no effect and a broker that is dropped
 //!   forgets all. No limit but the machine's memory holds for what is stored in queues, and no publisher is
@@ -49,7 +53,8 @@
 //! Where versions of RabbitMQ differ: bodies above 16 MiB are refused, as from 4.0
 //! ([`BrokerConfig::max_message_bytes`] changes it); the history of deaths is the header `x-death`, as up to 3.13,
 //! and entries of it that are no tables are dropped at the next death; frames of 4,096 bytes are enough, as up to
-//! 4.0; a queue without a type is a classic one; transient queues are taken, as up to 4.2.
+//! 4.0; quorum queues ignore priorities, as up to 3.13, and have a delivery limit of 20 by default, as from 4.0; a queue
+//! without a type is a classic one; transient queues are taken, as up to 4.2.
 
 mod arguments;
 mod channel;
@@ -114,6 +119,8 @@ pub struct Broker {
     touched: BTreeSet<Key>,
     /// Dead messages that were not routed yet; empty between calls.
     deaths: VecDeque<Death>,
+    /// Dead messages of queues that hand over at least once, and that no queue has taken yet.
+    unrouted: VecDeque<Death>,
     /// A memory alarm is on.
     alarm: bool,
     events: EventLog,
@@ -142,6 +149,7 @@ impl Broker {
             exchanges: config.vhosts.iter().flat_map(predeclared).collect(),
             touched: BTreeSet::new(),
             deaths: VecDeque::new(),
+            unrouted: VecDeque::new(),
             alarm: false,
             events: EventLog::new(config.event_limit),
             connections_accepted: 0,

@@ -114,15 +114,24 @@ impl Properties {
         self.fields[property as usize].clone().map(|range| &self.raw[range])
     }
 
-    /// The same message with other headers (the contents of a table) and without `expiration`.
+    /// The same with other headers (the contents of a table).
+    pub(super) fn with_headers(&self, headers: &[u8]) -> Result<Self, Malformed> {
+        self.rewritten(headers, true)
+    }
+
+    /// The same with other headers (the contents of a table) and without `expiration`.
     pub(super) fn reborn(&self, headers: &[u8]) -> Result<Self, Malformed> {
+        self.rewritten(headers, false)
+    }
+
+    fn rewritten(&self, headers: &[u8], keep_expiration: bool) -> Result<Self, Malformed> {
         let mut values = BytesMut::new();
         let mut flags = 0;
         for (index, field) in self.fields.iter().enumerate() {
             if index == Property::Headers as usize {
                 values.put_u32(u32::try_from(headers.len()).map_err(|_| Malformed)?);
                 values.extend_from_slice(headers);
-            } else if index == Property::Expiration as usize {
+            } else if index == Property::Expiration as usize && !keep_expiration {
                 continue;
             } else if let Some(range) = field.clone() {
                 values.extend_from_slice(&self.raw[range]);

@@ -1,4 +1,4 @@
-//! A classic queue: storage order, expiry from the head, the lease of `x-expires`.
+//! A queue: storage order, expiry from the head, the lease of `x-expires`, the delivery limit.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -45,6 +45,8 @@ pub(super) struct Position {
 pub(super) struct Stored {
     pub(super) message: Arc<Message>,
     pub(super) redelivered: bool,
+    /// Quorum queues: how often it was handed back.
+    pub(super) handed_back: u64,
     pub(super) expires_at: Option<Instant>,
 }
 
@@ -116,7 +118,14 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The queue was used: declared (not `no-wait`), read by `basic.get`, or left by its last consumer.
+    /// The queue was declared (not `no-wait`). RabbitMQ: that renews no lease of a quorum queue.
+    pub(super) fn declared(&mut self, now: Instant) {
+        if !self.settings.quorum {
+            self.renew_lease(now);
+        }
+    }
+
+    /// The queue was used: read by `basic.get`, or left by its last consumer.
     /// RabbitMQ: a publish does not renew the lease.
     pub(super) fn renew_lease(&mut self, now: Instant) {
         self.lease_end = self.settings.expires.map(|expires| now + expires);
@@ -150,7 +159,10 @@ impl Queue {
         let position =
             Position { priority: Reverse(message.priority().min(highest)), arrival: self.arrivals };
         self.arrivals += 1;
-        self.put(position, Stored { message, redelivered: false, expires_at: ttl.map(|ttl| now + ttl) });
+        self.put(
+            position,
+            Stored { message, redelivered: false, handed_back: 0, expires_at: ttl.map(|ttl| now + ttl) },
+        );
         Admission::Stored
     }
 
@@ -160,10 +172,16 @@ impl Queue {
             || self.settings.max_length_bytes.is_some_and(|max| bytes > max)
     }
 
-    /// Puts a message back where it stood.
-    pub(super) fn put_back(&mut self, position: Position, mut stored: Stored) {
+    /// Puts a message back where it stood, or answers with it where it has been handed back too often.
+    pub(super) fn put_back(&mut self, position: Position, mut stored: Stored) -> Option<Stored> {
         stored.redelivered = true;
+        stored.handed_back += u64::from(self.settings.quorum);
+        // RabbitMQ: a limit of n allows n + 1 deliveries.
+        if self.settings.delivery_limit.is_some_and(|limit| stored.handed_back > limit) {
+            return Some(stored);
+        }
         self.put(position, stored);
+        None
     }
 
     fn put(&mut self, position: Position, stored: Stored) {

@@ -97,8 +97,10 @@ impl Broker {
         let Some(queue) = self.queues.get_mut(&key).filter(|queue| queue.id == queue_id) else { return };
         queue.unacked -= 1;
         let message_id = stored.message.id();
-        queue.put_back(position, stored);
-        self.events.push(BrokerEvent::Requeued { queue: key.name.clone(), message_id });
+        match queue.put_back(position, stored) {
+            None => self.events.push(BrokerEvent::Requeued { queue: key.name.clone(), message_id }),
+            Some(dead) => self.bury(&key, &dead.message, DeathReason::DeliveryLimit),
+        }
         self.touched.insert(key);
     }
 

@@ -5,6 +5,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
+mod delays;
 mod raw;
 
 use std::thread::sleep;

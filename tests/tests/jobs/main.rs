@@ -9,6 +9,7 @@
 mod behaviours;
 mod place;
 mod poison;
+mod quorum;
 mod trouble;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -89,7 +89,8 @@ pub(crate) const fn name_of(settlement: &Settlement) -> &'static str {
         Settlement::Retried { .. } => "retried",
         Settlement::Deferred { .. } => "deferred",
         Settlement::DeadLettered { .. } => "dead",
-        Settlement::HandedBack { .. } => "handed back",
+        Settlement::Dropped { .. } => "dropped",
+        Settlement::Requeued { .. } => "requeued",
         Settlement::Stale => "stale",
         _ => "rejected",
     }

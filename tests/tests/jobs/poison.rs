@@ -249,6 +249,6 @@ fn a_worker_goes_on_after_every_kind_of_poison() {
             settled.wait_for("done", done).await;
         }
         let report = worker.stop().await;
-        assert_eq!((report.stale, report.handed_back), (0, 0), "{place}: {report:?}");
+        assert_eq!((report.stale, report.requeued), (0, 0), "{place}: {report:?}");
     });
 }

@@ -159,7 +159,7 @@ impl Chaos {
             0 | 1 => Outcome::Retry { delay: None, error: "failed".to_owned() },
             2 => Outcome::Defer { delay: millis(self.below(3_000)), reason: "429".to_owned() },
             3 => Outcome::DeadLetter { reason: "fatal".to_owned() },
-            4 => Outcome::HandBack,
+            4 => Outcome::Requeue,
             _ => Outcome::Done,
         };
         let now = self.world.now();

@@ -94,8 +94,8 @@ fn ended(world: &mut World, client: ClientId) -> bool {
 }
 
 #[test]
-fn nothing_is_handed_back_before_the_consumer_is_gone() {
-    // Handing back earlier would bring the jobs straight to the consumer that does not want them.
+fn nothing_is_requeued_before_the_consumer_is_gone() {
+    // Requeueing earlier would bring the jobs straight to the consumer that does not want them.
     let mut world = World::new(1);
     let queue = emails().prefetch(4);
     let client = world.connect([queue.clone()]);
@@ -114,7 +114,7 @@ fn nothing_is_handed_back_before_the_consumer_is_gone() {
 }
 
 #[test]
-fn what_the_application_hands_back_waits_for_the_end_of_the_consumer_too() {
+fn what_the_application_requeues_waits_for_the_end_of_the_consumer_too() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);
     let subscription = world.subscribe(client, &emails());
@@ -122,7 +122,7 @@ fn what_the_application_hands_back_waits_for_the_end_of_the_consumer_too() {
     let job = only_job(&mut world, client);
     let now = world.now();
     world.session(client).unsubscribe(now, subscription, seconds(10));
-    world.settle(client, job.delivery, &Outcome::HandBack).expect("it is in hand");
+    world.settle(client, job.delivery, &Outcome::Requeue).expect("it is in hand");
     world.send(client);
     assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 1), "cancel-ok has not come yet");
     world.settle_down();

@@ -149,16 +149,34 @@ fn without_a_dead_letter_queue_a_dead_job_is_rejected() {
 }
 
 #[test]
-fn a_job_that_is_handed_back_is_delivered_again() {
+fn a_job_that_is_requeued_is_delivered_again() {
     let mut world = World::new(1);
     let client = world.connect([emails()]);
     world.subscribe(client, &emails());
     world.enqueue(client, &emails(), raw_job("send-email"));
     let job = only_job(&mut world, client);
-    world.settle(client, job.delivery, &Outcome::HandBack).expect("it is in hand");
+    world.settle(client, job.delivery, &Outcome::Requeue).expect("it is in hand");
     let again = only_job(&mut world, client);
     assert!(again.redelivered);
     assert_eq!(again.envelope.attempt(), 1);
+}
+
+#[test]
+fn a_job_that_is_dropped_is_gone_also_where_the_broker_keeps_what_is_rejected_and_somebody_hears_why() {
+    // On a quorum queue the broker itself moves what is rejected to the dead-letter queue.
+    for queue in [emails(), emails().dead_letters(false), emails().quorum()] {
+        let mut world = World::new(1);
+        let client = world.connect([queue.clone()]);
+        world.subscribe(client, &queue);
+        world.enqueue(client, &queue, raw_job("send-email"));
+        let job = only_job(&mut world, client);
+        let reason = "the account was closed".to_owned();
+        world.settle(client, job.delivery, &Outcome::Drop { reason: reason.clone() }).expect("it is in hand");
+        assert_eq!(settlements(&mut world, client), [Settlement::Dropped { reason }]);
+        assert_eq!((world.ready("emails"), world.unacked("emails")), (0, 0));
+        let dead = world.broker().queue("emails.dead").map_or(0, |queue| queue.messages.len());
+        assert_eq!(dead, 0);
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_retry_that_waits_for_the_publishing_link_keeps_its_delivery_in_hand() {
     world.cut(client, LinkId::Publish);
     world.settle(client, job.delivery, &fail("no")).expect("it is in hand");
     world.run_for(seconds(300));
-    assert_eq!(world.unacked("emails"), 1, "it is neither acknowledged nor handed back");
+    assert_eq!(world.unacked("emails"), 1, "it is neither acknowledged nor requeued");
     world.set_reachable(true);
     assert!(world.run_until(seconds(120), |world| world.unacked("emails") == 0));
     assert_eq!(world.ready("emails.deferred.2000"), 1);

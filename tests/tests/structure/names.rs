@@ -24,8 +24,16 @@ const IMPURE: &[(&str, &str)] = &[
     ("RandomState", "randomness is a seed in the constructor"),
 ];
 
-/// The modules that decide. They stay plain values, so they know nothing of the machinery.
-const DECISIONS: &[&str] = &["topology", "delay", "retry", "envelope", "lane", "settle"];
+/// The modules that decide, and which of the others each may know. They stay plain values, so none knows anything of the
+/// machinery.
+const DECISIONS: &[(&str, &[&str])] = &[
+    ("delay", &[]),
+    ("retry", &[]),
+    ("envelope", &[]),
+    ("lane", &[]),
+    ("topology", &["delay", "retry", "envelope", "lane"]),
+    ("settle", &["delay", "retry", "envelope", "lane", "topology"]),
+];
 const MACHINERY: &[&str] = &["wire", "connection", "session"];
 
 const LONGEST_FILE: usize = 600;
@@ -51,10 +59,9 @@ fn impurities(source: &Source) -> Vec<String> {
 
 #[test]
 fn the_modules_that_decide_know_nothing_of_the_machinery() {
-    let is_decision =
-        |source: &Source| DECISIONS.iter().any(|module| source.is_in(&format!("core/src/{module}")));
-    let findings: Vec<String> =
-        sources().iter().filter(|source| is_decision(source)).flat_map(machinery).collect();
+    let sources = sources();
+    let decisions = sources.iter().filter(|source| decision(source).is_some());
+    let findings: Vec<String> = decisions.flat_map(|source| modules_named(source, MACHINERY)).collect();
     none(
         &findings,
         "topology, delay, retry, envelope, lane and settle are plain values: hand them what they need, or move the \
@@ -62,8 +69,30 @@ fn the_modules_that_decide_know_nothing_of_the_machinery() {
     );
 }
 
-/// Where a file names a module of the machinery: in a path, or anywhere in a `use` of the crate's own items.
-fn machinery(source: &Source) -> Vec<String> {
+#[test]
+fn the_modules_that_decide_depend_on_each_other_in_one_order() {
+    let findings: Vec<String> = sources().iter().flat_map(circles).collect();
+    none(
+        &findings,
+        "delay, retry, envelope, lane <- topology <- settle: what a decision is built on knows nothing of it.",
+    );
+}
+
+/// The decision that a file belongs to.
+fn decision(source: &Source) -> Option<&'static (&'static str, &'static [&'static str])> {
+    DECISIONS.iter().find(|(module, _)| source.is_in(&format!("core/src/{module}")))
+}
+
+/// Where a decision names another that it may not know.
+fn circles(source: &Source) -> Vec<String> {
+    let Some((own, may)) = decision(source) else { return Vec::new() };
+    let others = DECISIONS.iter().map(|(module, _)| *module);
+    let unknown: Vec<&str> = others.filter(|module| module != own && !may.contains(module)).collect();
+    modules_named(source, &unknown)
+}
+
+/// Where a file names one of these modules: in a path, or anywhere in a `use` of the crate's own items.
+fn modules_named(source: &Source, modules: &[&str]) -> Vec<String> {
     let mut findings = Vec::new();
     let mut in_use = false;
     for (number, line) in source.code() {
@@ -74,7 +103,7 @@ fn machinery(source: &Source) -> Vec<String> {
         {
             in_use = true;
         }
-        for module in MACHINERY {
+        for module in modules {
             let in_path =
                 ["crate::", "super::"].iter().any(|from| has_name(line, &format!("{from}{module}")));
             if in_path || in_use && has_name(line, module) {
@@ -133,8 +162,14 @@ fn the_scans_find_what_they_look_for() {
     let grouped = source("use crate::{\n    text::ShortString,\n    session::Session,\n};\n");
     let inline = source("fn send(to: &super::connection::Connection) {}\n");
     let innocent = source("use crate::text::ShortString;\n\nlet connection = rewire(session);\n");
+    let machinery = |source| modules_named(source, MACHINERY);
     assert_eq!(machinery(&direct), ["core/src/delay/mod.rs:1: names `crate::wire`"]);
     assert_eq!(machinery(&grouped), ["core/src/delay/mod.rs:3: names `crate::session`"]);
     assert_eq!(machinery(&inline), ["core/src/delay/mod.rs:1: names `crate::connection`"]);
     assert_eq!(machinery(&innocent), [""; 0]);
+
+    let upwards = source("use crate::topology::QueueName;\nuse super::granularity::HoldTtl;\n");
+    assert_eq!(circles(&upwards), ["core/src/delay/mod.rs:1: names `crate::topology`"]);
+    let downwards = Source { path: "core/src/settle/decide.rs".to_owned(), text: upwards.text };
+    assert_eq!(circles(&downwards), [""; 0]);
 }

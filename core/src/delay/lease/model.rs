@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::{Confirmed, Cover, Granularity, HoldLeases, HoldTtl, Late, Lease};
+use super::{Confirmed, Cover, Grid, HoldLeases, HoldTtl, Late, Lease};
 use crate::time::Instant;
 
 /// The client, the broker, and what is on its way between them.
@@ -20,11 +20,15 @@ pub(crate) struct World {
     /// The delay of every job.
     jobs: Vec<HoldTtl>,
     copies: Vec<Published>,
+    /// Copies without a verdict.
+    in_flight: BTreeMap<usize, HoldTtl>,
     /// Copies that were confirmed late, until a declare is answered.
     late: Vec<(usize, Late)>,
     requests: VecDeque<Request>,
     replies: VecDeque<Reply>,
     holds: BTreeMap<HoldTtl, Hold>,
+    /// Whether the broker has closed the channel, and the client has not read so: nothing is executed.
+    is_closed: bool,
     /// How much further the broker's clock is than the client's, which stood still as the machine slept.
     slept: Duration,
 }
@@ -51,6 +55,8 @@ enum Reply {
     DeclareOk(HoldTtl),
     Confirm(usize, Cover),
     Return(usize, Cover),
+    /// Over the declare of a hold. Whether the client takes it for the end of the connection.
+    Closed(HoldTtl, bool),
 }
 
 #[derive(Debug)]
@@ -60,16 +66,18 @@ struct Hold {
 }
 
 impl World {
-    pub(crate) const fn new(granularity: Granularity, looks_ahead: bool) -> Self {
+    pub(crate) fn new(grid: Grid, looks_ahead: bool) -> Self {
         Self {
-            leases: HoldLeases::new(granularity),
+            leases: HoldLeases::new(grid),
             looks_ahead,
             jobs: Vec::new(),
             copies: Vec::new(),
+            in_flight: BTreeMap::new(),
             late: Vec::new(),
             requests: VecDeque::new(),
             replies: VecDeque::new(),
             holds: BTreeMap::new(),
+            is_closed: false,
             slept: Duration::ZERO,
         }
     }
@@ -99,7 +107,8 @@ impl World {
     /// The broker handles the oldest request, if there is one. A message that it takes is released `overdue`
     /// after its time.
     pub(crate) fn broker_handles(&mut self, now: Instant, overdue: Duration) {
-        match self.requests.pop_front() {
+        let request = self.requests.pop_front();
+        match request.filter(|_| !self.is_closed) {
             Some(Request::Declare(ttl)) => {
                 self.declare(now, ttl);
                 self.replies.push_back(Reply::DeclareOk(ttl));
@@ -121,6 +130,18 @@ impl World {
         }
     }
 
+    /// The broker refuses the oldest request, if it is a declare, which closes the channel. With `forgets` the client
+    /// takes that for the end of the connection.
+    pub(crate) fn broker_refuses(&mut self, forgets: bool) {
+        if let Some(Request::Declare(ttl)) = self.requests.front().copied()
+            && !self.is_closed
+        {
+            self.requests.pop_front();
+            self.is_closed = true;
+            self.replies.push_back(Reply::Closed(ttl, forgets));
+        }
+    }
+
     /// The client reads the oldest reply, if there is one.
     pub(crate) fn client_reads(&mut self, now: Instant) {
         match self.replies.pop_front() {
@@ -136,13 +157,16 @@ impl World {
                 }
             }
             Some(Reply::Confirm(copy, cover)) => {
+                self.in_flight.remove(&copy);
                 let confirmed = self.leases.after_confirm(now, cover);
                 self.confirmed(now, copy, confirmed);
             }
             Some(Reply::Return(copy, cover)) => {
+                self.in_flight.remove(&copy);
                 let ttl = self.leases.after_return(cover);
                 self.publish(now, self.copies[copy].job, ttl);
             }
+            Some(Reply::Closed(ttl, forgets)) => self.open_again(now, ttl, forgets),
             None => {}
         }
     }
@@ -161,7 +185,9 @@ impl World {
     pub(crate) fn link_lost(&mut self, now: Instant) {
         self.requests.clear();
         self.replies.clear();
+        self.in_flight.clear();
         self.late.clear();
+        self.is_closed = false;
         self.leases.clear();
         for job in 0..self.jobs.len() {
             if !self.copies.iter().any(|copy| copy.job == job && copy.safe) {
@@ -202,6 +228,22 @@ impl World {
         assert!(is_safe.iter().all(|safe| *safe), "a job has no safe copy: {is_safe:?}, {:?}", self.copies);
     }
 
+    /// The channel was closed over the declare of a hold: what has no verdict is published again on a new one.
+    fn open_again(&mut self, now: Instant, refused: HoldTtl, forgets: bool) {
+        self.requests.clear();
+        self.is_closed = false;
+        if forgets {
+            self.leases.clear();
+        } else {
+            self.leases.after_refusal(refused);
+        }
+        let late = std::mem::take(&mut self.late).into_iter().map(|(copy, late)| (copy, late.ttl()));
+        let again: Vec<_> = std::mem::take(&mut self.in_flight).into_iter().chain(late).collect();
+        for (copy, ttl) in again {
+            self.publish(now, self.copies[copy].job, ttl);
+        }
+    }
+
     fn publish(&mut self, now: Instant, job: usize, ttl: HoldTtl) {
         let ttl = if self.looks_ahead { self.leases.choose(ttl) } else { ttl };
         if self.leases.before_publish(now, ttl) == Lease::Declare {
@@ -209,6 +251,7 @@ impl World {
         }
         let cover = self.leases.publish_sent(now, ttl);
         self.requests.push_back(Request::Publish(self.copies.len(), cover));
+        self.in_flight.insert(self.copies.len(), ttl);
         self.copies.push(Published { job, at: now + self.slept, released: None, safe: false });
     }
 

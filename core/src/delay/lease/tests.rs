@@ -3,6 +3,7 @@ mod network;
 use proptest::prelude::*;
 
 use super::*;
+use crate::delay::Granularity;
 
 fn at(millis: u64) -> Instant {
     Instant::from_origin(Duration::from_millis(millis))
@@ -110,6 +111,26 @@ fn a_new_connection_trusts_no_earlier_lease() {
 }
 
 #[test]
+fn a_refused_declare_leaves_the_leases_of_other_holds_that_were_answered() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let (answered, unanswered, refused) = (ttl(10_000), ttl(20_000), ttl(30_000));
+    let sent_before = publish(&mut leases, at(0), answered);
+    leases.declare_sent(at(0), unanswered);
+    let _ = publish(&mut leases, at(0), refused);
+    leases.declare_sent(at(0), refused);
+    leases.after_refusal(refused);
+    assert_eq!(leases.before_publish(at(1), answered), Lease::Covered);
+    assert_eq!(leases.before_publish(at(1), unanswered), Lease::Declare);
+    assert_eq!(leases.before_publish(at(1), refused), Lease::Declare);
+    // Its verdict can only have been lost with the channel.
+    assert!(matches!(leases.after_confirm(at(1), sent_before), Confirmed::PublishAgain(_)));
+    let sent_after = leases.publish_sent(at(1), answered);
+    assert_eq!(leases.after_confirm(at(2), sent_after), Confirmed::Safe);
+    // The lease counts from its own declare and not from the refusal.
+    assert_eq!(leases.before_publish(at(8_000), answered), Lease::Declare);
+}
+
+#[test]
 fn an_answer_from_before_a_sleep_is_not_taken_for_that_of_a_later_declare() {
     let mut leases = HoldLeases::new(Granularity::default());
     leases.declare_sent(at(0), ttl(1_000));
@@ -157,18 +178,19 @@ fn the_book_stays_bounded_and_forgets_what_expires_first() {
 #[test]
 fn a_larger_hold_is_found_from_any_hold_however_slow_the_confirms() {
     let mut leases = HoldLeases::new(tenths());
+    let longest = tenths().longest();
     let (mut now, mut hold, mut steps) = (0, ttl(1), 0);
-    while hold < HoldTtl::MAX {
+    while hold < longest {
         let cover = publish(&mut leases, at(now), hold);
         now += 2 * u64::from(hold.as_millis());
         let Confirmed::PublishAgain(larger) = leases.after_confirm(at(now), cover) else {
             panic!("{hold} has expired");
         };
-        assert!(larger.as_duration() >= (hold.as_duration() * 2).min(HoldTtl::MAX.as_duration()), "{larger}");
+        assert!(larger.as_duration() >= (hold.as_duration() * 2).min(longest.as_duration()), "{larger}");
         (hold, steps) = (larger, steps + 1);
     }
     assert!(steps <= 25, "{steps}");
-    assert_eq!(leases.choose(HoldTtl::MAX), HoldTtl::MAX);
+    assert_eq!(leases.choose(longest), longest);
 }
 
 #[test]
@@ -192,13 +214,25 @@ proptest! {
         // In hundredths of the TTL.
         latency in 0..250_u64,
         gap in 1..150_u64,
+        // When the broker stops for a while, and for how long.
+        stall in (0..2_000_u64, prop_oneof![Just(0), 1..500_u64, any::<u32>().prop_map(u64::from)]),
         others in any::<bool>(),
+        refusals in any::<bool>(),
         cuts in any::<bool>(),
         sleep in prop_oneof![Just(0_u64), 0..300_u64],
         looks_ahead in any::<bool>(),
     ) {
         let part = |hundredths: u64| Duration::from_millis(u64::from(hold) * hundredths / 100);
-        let network = network::Network { latency: part(latency), gap: part(gap), others, cuts, sleep: part(sleep), looks_ahead };
+        let network = network::Network {
+            latency: part(latency),
+            gap: part(gap),
+            stall: (part(stall.0), part(stall.1)),
+            others,
+            refusals,
+            cuts,
+            sleep: part(sleep),
+            looks_ahead,
+        };
         network::run(seed, ttl(hold), jobs, &network);
     }
 }

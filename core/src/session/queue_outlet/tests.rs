@@ -55,3 +55,28 @@ fn a_queue_that_is_refused_for_good_is_not_declared_again() {
     assert!(outlet.refusal().is_some());
     assert_eq!(outlet.poll_timeout(), None);
 }
+
+#[test]
+fn a_refused_hold_leaves_the_lease_of_another() {
+    let mut connection = open_connection();
+    let mut outlet = QueueOutlet::new(&plan());
+    outlet.open(&mut connection, &plan()).unwrap();
+    let ttl = |millis| HoldTtl::from_millis(millis).unwrap();
+    outlet.cover(NOW, &mut connection, &plan(), ttl(5_000)).unwrap();
+    outlet.cover(NOW, &mut connection, &plan(), ttl(9_000)).unwrap();
+    // The queue, its dead letters, and the first hold are there.
+    for _ in 0..3 {
+        outlet.declare_ok(NOW);
+    }
+    let text = ShortString::from_static("no");
+    let reason = CloseReason { code: 406, text, class_id: 50, method_id: 10 };
+    let lost = outlet.lost(NOW, reason, &plan());
+    assert!(matches!(lost, Lost::Hold(refused, _) if refused == ttl(9_000)), "{lost:?}");
+    sent(&mut connection);
+
+    outlet.open(&mut connection, &plan()).unwrap();
+    outlet.cover(NOW, &mut connection, &plan(), ttl(5_000)).unwrap();
+    let frames = sent(&mut connection);
+    assert!(frames.iter().any(|frame| frame.ends_with("declare q")), "{frames:?}");
+    assert!(!frames.iter().any(|frame| frame.ends_with("q.deferred.5000")), "{frames:?}");
+}

@@ -3,8 +3,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::delay::Granularity;
 use crate::envelope::{JobId, JobType, Limits, RawPayload};
+use crate::message::DeliveryMode;
 use crate::retry::RetryPolicy;
-use crate::table::Table;
+use crate::settle::Settlement;
+use crate::table::{Table, Value};
+use crate::text::ShortString;
 use crate::time::UnixMillis;
 use crate::topology::Queue;
 
@@ -49,10 +52,23 @@ fn reason(successor: &Successor) -> &str {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn a_job_that_is_done_is_acknowledged_and_one_that_did_not_run_is_handed_back() {
+fn a_job_that_is_done_is_acknowledged_and_one_that_did_not_run_is_requeued() {
     let plan = plan(&queue());
     assert_eq!(decide(&plan, &job(), None, &Outcome::Done, 0), Decision::Acknowledge);
-    assert_eq!(decide(&plan, &job(), None, &Outcome::HandBack, 0), Decision::HandBack);
+    assert_eq!(decide(&plan, &job(), None, &Outcome::Requeue, 0), Decision::Requeue);
+}
+
+#[test]
+fn a_job_that_is_dropped_is_acknowledged_with_a_reason_whether_or_not_dead_letters_are_kept() {
+    let dropped = Decision::Drop { reason: "no longer wanted".to_owned() };
+    for kept in [true, false] {
+        let plan = plan(&queue().dead_letters(kept));
+        let outcome = Outcome::Drop { reason: "no longer wanted".to_owned() };
+        let decision = decide(&plan, &job(), None, &outcome, 0);
+        assert_eq!(decision, dropped);
+        // A rejection would be caught by a dead-letter exchange.
+        assert_eq!(Settlement::from(&decision), Settlement::Acknowledge);
+    }
 }
 
 #[test]
@@ -138,6 +154,8 @@ fn a_wait_that_no_hold_can_keep_becomes_a_dead_letter_and_is_never_shortened() {
         let dead = successor(decide(&plan, &job(), None, &outcome, 0));
         assert_eq!(dead.target, Target::Dead);
         assert!(reason(&dead).contains("24.8 days"), "{}", reason(&dead));
+        let attempts = dead.message.properties.headers.get("x-attempts");
+        assert_eq!(attempts, Some(&Value::I64(1)), "the attempt that asked for it counts");
     }
 }
 
@@ -227,6 +245,7 @@ proptest! {
         match next.target {
             Target::Work => prop_assert_eq!(delay, Some(Duration::ZERO)),
             Target::Hold(ttl) => prop_assert!(ttl.as_duration() >= delay.unwrap_or_default()),
+            Target::Waiting => prop_assert!(false, "jobs have no waiting queue"),
             Target::Dead => prop_assert!(reason(&next).contains("failed") || reason(&next).contains("too long")
                 || reason(&next).contains("longest")),
         }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::queue::QueueName;
 use super::{NameError, NameKind, check, check_prefix, name_traits};
 use crate::text::ShortString;
 
@@ -63,6 +64,13 @@ impl RoutingKey {
     }
 }
 
+impl From<&QueueName> for RoutingKey {
+    /// The key by which the default exchange routes to the queue.
+    fn from(queue: &QueueName) -> Self {
+        Self(queue.as_short().clone())
+    }
+}
+
 /// The name of a header of a message: 1 to 255 bytes. AMQP advises at most 128 characters (0-9-1, 4.2.5.5).
 ///
 /// Cloning costs a reference count.
@@ -70,6 +78,9 @@ impl RoutingKey {
 pub struct HeaderKey(ShortString);
 
 impl HeaderKey {
+    /// `x-ruststream-retry-count`, by which services that share a queue of plain messages count their retries.
+    pub const RETRY_COUNT: Self = Self(ShortString::from_static("x-ruststream-retry-count"));
+
     /// Checks a name.
     ///
     /// # Errors

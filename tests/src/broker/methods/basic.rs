@@ -6,6 +6,7 @@ use leveret_core::text::ShortString;
 use super::queue::count;
 use super::{amqp, not_implemented, text, unexpected};
 use crate::broker::channel::{At, Consumer, Unacked};
+use crate::broker::deadletter::with_delivery_count;
 use crate::broker::error::{AmqpError, Code};
 use crate::broker::event::BrokerEvent;
 use crate::broker::queue::{ConsumerRef, Key};
@@ -142,7 +143,7 @@ impl Broker {
         };
         let Some(connection) = self.connections.get_mut(&at.conn) else { return Ok(()) };
         let Some(channel) = connection.channels.get_mut(&at.channel) else { return Ok(()) };
-        let message = stored.message.clone();
+        let message = with_delivery_count(&stored.message, stored.handed_back);
         let redelivered = stored.redelivered;
         let delivery_tag = channel.next_delivery_tag();
         if !get.no_ack {

@@ -48,7 +48,7 @@ impl Broker {
         // RabbitMQ: a declaration renews the lease by asking the queue for its counts, which a `no-wait` one
         // does not do.
         if !declare.nowait {
-            queue.renew_lease(self.now);
+            queue.declared(self.now);
             let ok = queue::AMQPMethod::DeclareOk(queue::DeclareOk {
                 queue: amqp(&key.name),
                 message_count: count(ready),
@@ -71,7 +71,18 @@ impl Broker {
         };
         self.queues_created += 1;
         let queue = Queue::new(self.queues_created, self.now, declared, &key.queue_text())?;
+        if queue.settings.quorum && !(queue.durable && queue.owner.is_none() && !queue.auto_delete) {
+            let property = match queue.durable {
+                false => "non-durable",
+                true if queue.auto_delete => "auto-delete",
+                true => "exclusive",
+            };
+            let detail = format!("invalid property '{property}' for {}", key.queue_text());
+            return Err(AmqpError::new(Code::PreconditionFailed, detail));
+        }
         self.queues.insert(key.clone(), queue);
+        // RabbitMQ tries again after a while; here the new queue is the occasion.
+        self.deaths.append(&mut self.unrouted);
         self.events.push(BrokerEvent::QueueCreated { queue: key.name.clone() });
         Ok(())
     }

@@ -105,13 +105,13 @@ fn a_queue_without_a_type_is_a_classic_one() {
 }
 
 #[test]
-fn a_quorum_queue_is_refused_and_not_pretended() {
+fn a_stream_is_refused_and_not_pretended() {
     let mut world = World::new();
     let mut peer = world.connect();
-    world.declare(&mut peer, "q", &[("x-queue-type", text("quorum"))]);
+    world.declare(&mut peer, "q", &[("x-queue-type", text("stream"))]);
     let (code, text) = world.connection_error(&mut peer);
     assert_eq!(code, 540);
-    assert!(text.contains("classic queues only"), "{text}");
+    assert!(text.contains("no streams"), "{text}");
     assert!(world.broker.queue("q").is_none());
 }
 

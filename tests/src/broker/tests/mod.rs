@@ -8,4 +8,5 @@ mod declarations;
 mod delivery;
 mod expiry;
 mod leases;
+mod quorum;
 mod world;

@@ -15,6 +15,10 @@ pub(super) struct Network {
     pub(super) latency: Duration,
     /// The longest time between two jobs.
     pub(super) gap: Duration,
+    /// After how long the broker stops working, and for how long. What expires then does so.
+    pub(super) stall: (Duration, Duration),
+    /// Whether the broker refuses a declare now and then, which closes the channel.
+    pub(super) refusals: bool,
     /// Whether other clients declare the same holds now and then.
     pub(super) others: bool,
     /// Whether the link is cut now and then.
@@ -34,7 +38,7 @@ pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) {
         order: 0,
         requests: Way::default(),
         replies: Way::default(),
-        world: World::new(tenths(), network.looks_ahead),
+        world: World::new(tenths().into(), network.looks_ahead),
     };
     let mut now = Instant::from_origin(Duration::from_secs(1));
     for _ in 0..jobs {
@@ -101,6 +105,12 @@ impl Run<'_> {
         self.up_to(self.network.latency / part)
     }
 
+    fn after_the_stall(&self, moment: Instant) -> Instant {
+        let (from, length) = self.network.stall;
+        let from = Instant::from_origin(from);
+        if from <= moment { moment.max(from + length) } else { moment }
+    }
+
     fn at(&mut self, when: Instant, event: Event) {
         self.order += 1;
         self.events.insert((when, self.order), event);
@@ -118,8 +128,13 @@ impl Run<'_> {
             }
             Event::Request => {
                 self.requests.under_way -= 1;
-                let overdue = self.up_to(Duration::from_millis(22));
-                self.world.broker_handles(now, overdue);
+                if self.network.refusals && self.rng.next_u64().is_multiple_of(16) {
+                    let forgets = self.rng.next_u64().is_multiple_of(4);
+                    self.world.broker_refuses(forgets);
+                } else {
+                    let overdue = self.up_to(Duration::from_millis(22));
+                    self.world.broker_handles(now, overdue);
+                }
             }
             Event::Reply => {
                 self.replies.under_way -= 1;
@@ -128,7 +143,8 @@ impl Run<'_> {
         }
         while self.requests.under_way < self.world.requests() {
             self.requests.under_way += 1;
-            self.requests.last_arrives = (now + self.way()).max(self.requests.last_arrives);
+            let arrives = (now + self.way()).max(self.requests.last_arrives);
+            self.requests.last_arrives = self.after_the_stall(arrives);
             self.at(self.requests.last_arrives, Event::Request);
         }
         while self.replies.under_way < self.world.replies() {

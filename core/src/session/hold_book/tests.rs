@@ -1,0 +1,47 @@
+use std::time::Duration;
+
+use super::*;
+use crate::topology::Queue;
+
+const NOW: Instant = Instant::ORIGIN;
+
+fn ttl(millis: u32) -> HoldTtl {
+    HoldTtl::from_millis(millis).unwrap()
+}
+
+fn book(queue: &Queue) -> HoldBook {
+    HoldBook::new(queue.plan().unwrap().holds())
+}
+
+#[test]
+fn a_replicated_hold_is_declared_once_and_its_confirm_makes_a_message_safe() {
+    let mut book = book(&Queue::new("q").unwrap().quorum());
+    assert_eq!(book.before_publish(NOW, ttl(1_000)), Lease::Declare);
+    book.declare_sent(NOW, ttl(1_000));
+    assert_eq!(book.publish_sent(NOW, ttl(1_000)), None);
+    let days_later = NOW + Duration::from_secs(1_000_000);
+    assert_eq!(book.before_publish(days_later, ttl(1_000)), Lease::Covered);
+    assert_eq!(book.before_publish(days_later, ttl(2_000)), Lease::Declare);
+}
+
+#[test]
+fn a_message_that_a_replicated_hold_returned_goes_to_it_again_behind_a_declare() {
+    let mut book = book(&Queue::new("q").unwrap().quorum());
+    book.declare_sent(NOW, ttl(1_000));
+    book.declare_sent(NOW, ttl(2_000));
+    assert_eq!(book.after_return(ttl(1_000), None), ttl(1_000));
+    assert_eq!(book.before_publish(NOW, ttl(1_000)), Lease::Declare);
+    assert_eq!(book.before_publish(NOW, ttl(2_000)), Lease::Covered);
+    book.after_refusal(ttl(1_000));
+    assert_eq!(book.before_publish(NOW, ttl(2_000)), Lease::Declare);
+}
+
+#[test]
+fn an_expiring_hold_has_a_lease() {
+    let mut book = book(&Queue::new("q").unwrap());
+    book.declare_sent(NOW, ttl(1_000));
+    let cover = book.publish_sent(NOW, ttl(1_000)).expect("a lease");
+    book.declare_ok(NOW, ttl(1_000));
+    assert_eq!(book.before_publish(NOW + Duration::from_secs(3), ttl(1_000)), Lease::Declare);
+    assert_eq!(book.after_confirm(NOW, cover), Confirmed::Safe);
+}
