@@ -41,6 +41,11 @@ impl Place {
         matches!(&self.kind, Kind::Real(broker) if broker.major_version() < 4)
     }
 
+    /// Whether its quorum queues know priorities: from RabbitMQ 4 on.
+    pub(crate) fn sorts_quorum_queues(&self) -> bool {
+        matches!(&self.kind, Kind::Real(broker) if broker.major_version() >= 4)
+    }
+
     /// Closes every connection, as an operator would.
     pub(crate) fn close_connections(&self) {
         match &self.kind {

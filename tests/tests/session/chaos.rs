@@ -44,6 +44,12 @@ impl Chaos {
     fn new(seed: u64) -> Self {
         let queue =
             Queue::new("emails").expect("a good name").prefetch(5).retry(RetryPolicy::fixed(4, seconds(2)));
+        let queue = match seed % 4 {
+            0 => queue.coarse_delays(true),
+            1 => queue.replicated_holds([]),
+            2 => queue.quorum(),
+            _ => queue,
+        };
         let mut world = World::new(seed);
         let client = world.connect([queue.clone()]);
         world.subscribe(client, &queue);
@@ -97,12 +103,11 @@ impl Chaos {
             }
             96 => {
                 // Somebody deletes a hold queue between two uses.
-                let empty = self
-                    .world
-                    .broker()
-                    .queues()
-                    .into_iter()
-                    .filter(|queue| queue.name.starts_with("emails.deferred.") && queue.ready == 0);
+                let empty = self.world.broker().queues().into_iter().filter(|queue| {
+                    let name = &queue.name;
+                    queue.ready == 0
+                        && (name.starts_with("emails.deferred.") || name.starts_with("emails.held."))
+                });
                 let names: Vec<String> = empty.map(|queue| queue.name.to_string()).collect();
                 if !names.is_empty() {
                     let chosen = usize::try_from(self.below(names.len() as u64)).expect("small");

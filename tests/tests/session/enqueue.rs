@@ -237,18 +237,25 @@ fn a_hold_queue_that_the_broker_refuses_costs_only_the_jobs_that_need_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the delay, the granularity and the slowness of the broker's confirms: on time, once or more often,
+    /// Whatever the delay, the granularity, the kind of the holds and the slowness of the broker's confirms: on time, once or more often,
     /// and never early.
     #[test]
     fn no_delay_is_ever_shortened_and_no_job_is_ever_lost(
         delays in prop::collection::vec(0_u64..20_000, 1..12),
         step in 100_u64..3_000,
+        holds in 0..4,
         confirm_after in 0_u64..4_000,
         pause in 0_u64..5_000,
     ) {
         let style = ConfirmStyle::Batched { delay: millis(confirm_after) };
         let mut world = World::with_broker(BrokerConfig::default().confirms(style), 3);
         let queue = emails().granularity(Granularity::new(millis(step)).expect("in range"));
+        let queue = match holds {
+            0 => queue,
+            1 => queue.coarse_delays(true),
+            2 => queue.replicated_holds(delays.iter().map(|delay| millis(delay + 100))),
+            _ => queue.quorum(),
+        };
         let client = world.connect([queue.clone()]);
         let mut due = Vec::new();
         for delay in &delays {

@@ -144,6 +144,21 @@ proptest! {
         }
     }
 
+    /// Walked from one hold to the next: no delay can land anywhere else.
+    #[test]
+    fn there_are_at_most_150_coarse_holds_for_any_step(
+        millis in prop_oneof![100..2_000_u64, 100..=2_147_483_647_u64]
+    ) {
+        let grid = Grid::coarse(step(millis));
+        let mut hold = grid.round_up_deferral(SECOND).unwrap();
+        let mut holds = 1;
+        while hold.as_duration() < DAY {
+            hold = grid.round_up_deferral(hold.as_duration() + Duration::from_nanos(1)).unwrap();
+            holds += 1;
+        }
+        prop_assert!(holds <= 150, "{holds} holds");
+    }
+
     #[test]
     fn the_coarse_grid_is_late_by_at_most_a_tenth_or_one_step(
         millis in prop_oneof![100..10_000_u64, 100..=2_147_483_647_u64], delay in delays()

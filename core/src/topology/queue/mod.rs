@@ -115,8 +115,10 @@ impl Queue {
 
     /// Quorum queues: how often the broker delivers one job again after its first delivery was not settled, 0 and
     /// more. Default 20, which is what RabbitMQ 4 does by itself. Cut connections, crashes of a worker and jobs handed
-    /// back count; retries and deferrals do not, since each is a new message. Past the limit the broker dead-letters
-    /// the job into `q.dead`, or drops it where dead letters are not kept. A classic queue knows no such limit.
+    /// back count; retries and deferrals do not, since each is a new message. A classic queue knows no such limit.
+    ///
+    /// Past the limit the broker moves the job to `q.dead`, at most once: a crash in that moment can lose it. Where dead
+    /// letters are not kept the job is dropped.
     #[must_use]
     pub fn delivery_limit(self, deliveries: u32) -> Self {
         Self { delivery_limit: Some(deliveries), ..self }
