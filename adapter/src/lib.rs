@@ -37,8 +37,9 @@ pub use client::{Client, ConnectedClient};
 pub use config::Config;
 pub use job::{Job, JobContext, JobError};
 pub use leveret_core::connection::{
-    ChannelId, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials, HandshakeStage,
-    ProtocolError, ProtocolVersion, UriError,
+    ChannelId, ClientCertificate, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials,
+    ForeignPeer, HandshakeStage, Mechanism, MechanismsError, ProtocolError, ProtocolVersion, TlsConfig,
+    UriError, UriListError, Verification,
 };
 pub use leveret_core::delay::{DelayTooLong, Granularity, GranularityError, HoldTtl};
 pub use leveret_core::envelope::{JobId, JobIdError, JobType, JobTypeError, PayloadError};
