@@ -9,6 +9,7 @@
 pub mod envelope_decode;
 pub mod server_bytes;
 pub mod short_string;
+pub mod uri;
 
 /// The body of a target: panics where `bytes` break a rule.
 pub type Body = fn(bytes: &[u8]);
@@ -18,4 +19,5 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("envelope_decode", envelope_decode::body),
     ("server_bytes", server_bytes::body),
     ("short_string", short_string::body),
+    ("uri", uri::body),
 ];

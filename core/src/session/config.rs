@@ -1,6 +1,7 @@
 //! What a session is told at its start.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::ConfigError;
@@ -111,10 +112,10 @@ pub struct Endpoint {
     pub host: String,
     /// The TCP port; 5672 for plain AMQP, 5671 for TLS.
     pub port: u16,
-    /// What TLS is made with before anything of AMQP is sent. `None` for none. Default none.
+    /// What TLS is made with, before anything of AMQP is sent. `None` for none. Default none.
     ///
     /// Whoever connects must fail where it cannot do that: the password would be sent in the clear.
-    pub tls: Option<TlsConfig>,
+    pub tls: Option<Arc<TlsConfig>>,
 }
 
 impl Endpoint {
@@ -127,14 +128,14 @@ impl Endpoint {
     /// The same with TLS.
     #[must_use]
     pub fn with_tls(mut self, tls: TlsConfig) -> Self {
-        self.tls = Some(tls);
+        self.tls = Some(Arc::new(tls));
         self
     }
 }
 
 impl From<&Uri> for Endpoint {
     fn from(uri: &Uri) -> Self {
-        Self { host: uri.host().to_owned(), port: uri.port(), tls: uri.tls().cloned() }
+        Self { host: uri.host().to_owned(), port: uri.port(), tls: uri.tls().cloned().map(Arc::new) }
     }
 }
 

@@ -102,7 +102,6 @@ impl Uri {
 
     /// A builder for a URI without TLS to this host, with all defaults. `host` is a name or an address, an IPv6
     /// address with or without brackets.
-    #[must_use]
     pub fn builder(host: impl Into<String>) -> UriBuilder {
         UriBuilder::new(host)
     }
@@ -116,7 +115,6 @@ impl Uri {
     /// assert_eq!(uri.to_string(), "amqps://ada@rabbit.example:5671/%2F");
     /// # Ok::<(), leveret_core::connection::UriError>(())
     /// ```
-    #[must_use]
     pub fn into_builder(self) -> UriBuilder {
         UriBuilder::from_uri(self)
     }
