@@ -62,7 +62,7 @@ impl fmt::Display for Mechanism {
 /// Who connects, and the mechanisms to show it by, in the order in which they are wanted: the first that the server
 /// offers is used. `Debug` shows neither the password nor its length, and there is no `Display`.
 ///
-/// RabbitMQ takes at most 4,096 bytes before the login (8,192 from 4.1 on) unless its `initial_frame_max` is raised,
+/// RabbitMQ hangs up on a login of more than 4,096 bytes (8,192 from 4.1 on) unless its `initial_frame_max` is raised,
 /// which a long token can need.
 ///
 /// ```

@@ -117,7 +117,7 @@ impl fmt::Display for ConnectionError {
                 write!(f, "the server refused the credentials ({text}): check user name and password")
             }
             Self::ProbablyAuthenticationRefused => f.write_str(
-                "the server hung up when it was told the credentials: check user name and password, and whether it is going down",
+                "the server hung up when it was told the credentials: check user name and password, whether it is going down, and for a long token its initial_frame_max",
             ),
             Self::MechanismNotOffered { wanted, offered } => {
                 f.write_str("the server offers none of the wanted SASL mechanisms (")?;
