@@ -1,6 +1,6 @@
 //! What a TLS connection is to be made with, as plain values. Nothing here reads a file or speaks TLS: an adapter does.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::path::PathBuf;
 
 /// The TLS of one endpoint.

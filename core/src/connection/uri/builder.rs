@@ -1,6 +1,6 @@
 //! A URI from values, and the one place that says which of them go together.
 
-use std::net::Ipv6Addr;
+use core::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
