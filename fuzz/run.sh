@@ -1,27 +1,39 @@
 #!/usr/bin/env bash
-# Searches for bytes that break the rule of one fuzz target, guided by coverage, on the stable toolchain.
+# Searches for bytes that break the rule of a fuzz target, guided by coverage, on the stable toolchain.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
     cat <<END
 usage: fuzz/run.sh NAME [SECONDS]
+       fuzz/run.sh --all [SECONDS]
 
 Searches for SECONDS (default 60, 0 for ever) and ends with an error at the first input that breaks a rule, which it
 keeps in fuzz/artifacts/NAME/. What it learns stays in the target directory, so that the next search goes on there.
+With --all every target has SECONDS, one after another, also behind one that breaks a rule.
 Needs a C++ compiler. NAME is one of: $(cd fuzz/corpus && echo *)
 END
 }
 
-name=${1:-}
-if [ "$name" = --help ] || [ "$name" = -h ]; then
-    usage
-    exit 0
-fi
-if [ -z "$name" ] || [ ! -d "fuzz/corpus/$name" ]; then
-    usage >&2
-    exit 2
-fi
+case "${1:-}" in
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    --all)
+        mapfile -t names < <(cd fuzz/corpus && printf '%s\n' *)
+        binaries=(--bins)
+        ;;
+    *)
+        if [ -z "${1:-}" ] || [ ! -d "fuzz/corpus/$1" ]; then
+            usage >&2
+            exit 2
+        fi
+        names=("$1")
+        binaries=(--bin "$1")
+        ;;
+esac
+seconds=${2:-60}
 
 # What cargo-fuzz passes as well: counters at the edges of the code, and the operands of its comparisons.
 coverage=(
@@ -36,8 +48,34 @@ export RUSTFLAGS="${RUSTFLAGS:-} ${coverage[*]}"
 export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
 
 target=${CARGO_TARGET_DIR:-target}
-mkdir -p "$target/fuzz/$name" "fuzz/artifacts/$name"
 # With a target named, cargo keeps the flags from build scripts, which could not be linked with them.
 host=$(rustc -vV | sed -n 's/^host: //p')
-exec cargo run --quiet --release --target "$host" -p leveret-fuzz --features libfuzzer --bin "$name" -- \
-    -max_total_time="${2:-60}" -artifact_prefix="fuzz/artifacts/$name/" "$target/fuzz/$name" "fuzz/corpus/$name"
+cargo build --quiet --locked --release --target "$host" -p leveret-fuzz --features libfuzzer "${binaries[@]}"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Searches with the target $1. One target alone shows what it does; among many, only how it ended.
+search() {
+    local search=("$target/$host/release/$1" -max_total_time="$seconds" -artifact_prefix="fuzz/artifacts/$1/"
+        "$target/fuzz/$1" "fuzz/corpus/$1")
+    mkdir -p "$target/fuzz/$1" "fuzz/artifacts/$1"
+    if [ "${#names[@]}" -eq 1 ]; then
+        "${search[@]}"
+    elif "${search[@]}" >"$log" 2>&1; then
+        printf '%s: %s\n' "$1" "$(tail -n 1 "$log")"
+    else
+        cat "$log"
+        printf '%s: FAILED\n' "$1"
+        return 1
+    fi
+}
+
+failed=()
+for name in "${names[@]}"; do
+    search "$name" || failed+=("$name")
+done
+if [ "${#failed[@]}" -gt 0 ]; then
+    echo "a rule is broken: ${failed[*]}; see fuzz/artifacts/" >&2
+    exit 1
+fi

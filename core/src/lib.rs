@@ -14,6 +14,7 @@
 //! | rounding of delays, leases of hold queues | [`delay`] |
 //! | when to try again | [`retry`] |
 //! | the JSON of a job | [`envelope`] |
+//! | one at a time per key, the rest side by side | [`lane`] |
 //! | the order *publish, confirm, acknowledge* | [`settle`] |
 //! | the values that all of these share | [`text`], [`table`], [`message`], [`time`], [`rng`] |
 //!
@@ -34,6 +35,10 @@
 pub mod connection;
 pub mod delay;
 pub mod envelope;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod lane;
 pub mod message;
 pub mod retry;
 pub mod rng;

@@ -26,8 +26,8 @@
 //!
 //! Instants may be early and must not be late: noting a declare when it is queued, rather than when its bytes
 //! leave, makes the book more careful. Leases end with what they rest on. [`HoldLeases::clear`] is due when
-//! the channel closes (also after a refused declare), when the connection is a new one, and when the wall clock
-//! and the monotonic clock disagree about how long the program slept.
+//! the channel closes (also after a refused declare) and when the connection is a new one; [`HoldLeases::void`]
+//! when the wall clock and the monotonic clock disagree about how long the program slept.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -35,6 +35,8 @@ use std::time::Duration;
 use super::granularity::{Granularity, HoldTtl};
 use crate::time::Instant;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
@@ -179,7 +181,7 @@ impl HoldLeases {
     #[must_use]
     pub fn before_publish(&self, now: Instant, ttl: HoldTtl) -> Lease {
         let confirmed_by = now + self.confirm_time;
-        match self.holds.get(&ttl).and_then(Hold::newest) {
+        match self.newest(ttl) {
             Some(declare) if confirmed_by < declare.sent + reliable(ttl) => Lease::Covered,
             _ => Lease::Declare,
         }
@@ -197,6 +199,9 @@ impl HoldLeases {
     pub fn declare_ok(&mut self, now: Instant, ttl: HoldTtl) {
         let Some(hold) = self.holds.get_mut(&ttl) else { return };
         let Some(declare) = hold.unanswered.pop_front() else { return };
+        if declare.number < self.void_below {
+            return;
+        }
         let first = match hold.life {
             Some(life) if now < life.last.sent + renewable(ttl) => life.first,
             _ => declare.number,
@@ -210,7 +215,7 @@ impl HoldLeases {
     pub fn publish_sent(&self, now: Instant, ttl: HoldTtl) -> Cover {
         // Number 0 is below `void_below` for ever.
         let none = Declare { number: 0, sent: Instant::ORIGIN };
-        let declare = self.holds.get(&ttl).and_then(Hold::newest).unwrap_or(none);
+        let declare = self.newest(ttl).unwrap_or(none);
         Cover { ttl, declare, published: now }
     }
 
@@ -241,10 +246,20 @@ impl HoldLeases {
         self.choose(cover.ttl)
     }
 
-    /// Forgets all leases, and makes every confirm that is still to come worth nothing. How long confirms take
-    /// is remembered.
+    /// Forgets all leases, and makes every confirm that is still to come worth nothing: the channel has ended,
+    /// and no declare of it will be answered. How long confirms take is remembered.
     pub fn clear(&mut self) {
         self.holds.clear();
+        self.void_below = self.next;
+    }
+
+    /// As [`clear`](Self::clear) on a channel that goes on: what was declared on it will still be answered, and
+    /// such an answer must not be taken for that of a later declare.
+    pub fn void(&mut self) {
+        self.holds.retain(|_, hold| {
+            hold.life = None;
+            !hold.unanswered.is_empty()
+        });
         self.void_below = self.next;
     }
 
@@ -273,6 +288,13 @@ impl HoldLeases {
         }
     }
 
+    /// The last declare of a hold that counts.
+    fn newest(&self, ttl: HoldTtl) -> Option<Declare> {
+        let hold = self.holds.get(&ttl)?;
+        let newest = hold.unanswered.back().copied().or(hold.life.map(|life| life.last));
+        newest.filter(|declare| declare.number >= self.void_below)
+    }
+
     /// The next larger hold: twice as long, in whole steps, at most the longest.
     fn larger(&self, ttl: HoldTtl) -> HoldTtl {
         self.granularity.round_up_deferral(ttl.as_duration() * 2).unwrap_or(HoldTtl::MAX)
@@ -293,12 +315,6 @@ impl HoldLeases {
         if let (Some((_, first)), true) = (first, self.holds.len() >= HOLDS_MAX) {
             self.holds.remove(&first);
         }
-    }
-}
-
-impl Hold {
-    fn newest(&self) -> Option<Declare> {
-        self.unanswered.back().copied().or(self.life.map(|life| life.last))
     }
 }
 

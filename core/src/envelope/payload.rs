@@ -25,14 +25,18 @@ impl RawPayload {
         }
     }
 
-    /// Checks that `json` is one JSON value.
+    /// Checks that `json` is one JSON value. White space around it is left out, as a reader would.
     ///
     /// # Errors
     ///
     /// [`PayloadError`] when it is not.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the payload goes on holding what the caller hands over"
+    )]
     pub fn from_json(json: Bytes) -> Result<Self, PayloadError> {
         match serde_json::from_slice::<&RawValue>(&json) {
-            Ok(_) => Ok(Self(json)),
+            Ok(value) => Ok(Self(json.slice_ref(value.get().as_bytes()))),
             Err(error) => Err(PayloadError::new(&error)),
         }
     }

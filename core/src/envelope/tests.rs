@@ -54,6 +54,20 @@ fn an_envelope_from_before_deferrals_priorities_and_correlation_ids_is_read_with
 }
 
 #[test]
+fn white_space_around_a_payload_is_no_part_of_it() {
+    let payload = RawPayload::from_json(Bytes::from_static(b" {\"to\" : \"ada\"}\n")).unwrap();
+    assert_eq!(payload.as_bytes(), r#"{"to" : "ada"}"#);
+    let job = Envelope::new(
+        ID.parse().unwrap(),
+        JobType::from_static("a"),
+        ShortString::EMPTY,
+        UnixMillis(1),
+        payload,
+    );
+    assert_eq!(Envelope::decode(&job.encode(), &Limits::default()), Ok(job));
+}
+
+#[test]
 fn fields_that_this_version_does_not_know_survive_a_retry_byte_for_byte() {
     let unknown = r#","tenant" : [1.50, {"a":"\u00e9"}] ,"caf\u00e9":1E2,"tenant":null"#;
     let retried = text(&decode(&body(unknown)).unwrap().next_attempt());

@@ -163,7 +163,7 @@ impl Publisher {
     /// The hold queues may have expired without our noticing.
     pub(super) fn void_leases(&mut self) {
         for queue in &mut self.queues {
-            queue.leases.clear();
+            queue.leases.void();
         }
     }
 

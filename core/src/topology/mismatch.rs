@@ -36,12 +36,23 @@ impl Mismatch {
             .strip_prefix(" for queue '")
             .and_then(|name| name.rsplit_once("' in vhost '"))
             .map(|(queue, _)| queue.to_owned());
-        let (wanted, found) = match values.map(|values| values.split_once(" but current is ")) {
-            Some(Some((wanted, found))) => (value(wanted), value(found)),
-            _ => (None, None),
+        let (wanted, found) = match values.and_then(sides) {
+            Some((wanted, found)) => (value(wanted), value(found)),
+            None => (None, None),
         };
         Some(Self { argument: argument.to_owned(), queue, wanted, found })
     }
+}
+
+/// What stands on either side of ` but current is `, which a value in quotes may hold as well.
+fn sides(values: &str) -> Option<(&str, &str)> {
+    const BETWEEN: &str = " but current is ";
+    let wanted = match values.strip_prefix("none") {
+        Some(_) => "none".len(),
+        None => values.find("' but current is ")? + 1,
+    };
+    let (wanted, rest) = values.split_at(wanted);
+    Some((wanted, rest.strip_prefix(BETWEEN)?))
 }
 
 /// `none`, `'5000'` or `the value '10' of type 'long'`; `None` when the text was cut.
@@ -141,6 +152,22 @@ mod tests {
              received '2' but current is '1'"
         );
         assert_eq!(read(&text), ("x-expires".into(), some(name), some("2"), some("1")));
+    }
+
+    #[test]
+    fn a_value_that_reads_like_the_text_does_not_confuse_the_reader() {
+        assert_eq!(
+            read(
+                "inequivalent arg 'x-dead-letter-routing-key' for queue 'q' in vhost '/': \
+                 received '5 but current is 1' but current is 'none but current is 2'"
+            ),
+            (
+                "x-dead-letter-routing-key".into(),
+                some("q"),
+                some("5 but current is 1"),
+                some("none but current is 2")
+            )
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! AMQP URIs, and lists of them.
 
-use leveret_core::connection::{Uri, UriList};
+use crate::connection::{Uri, UriList};
 
 /// Two passwords that nobody should be able to tell apart by what is printed.
 const SECRETS: [&str; 2] = ["hunter2", "Abraxas"];

@@ -1,7 +1,7 @@
 //! The body of a message that may be a job.
 
+use crate::envelope::{Envelope, Limits, QUOTE_MAX};
 use bytes::Bytes;
-use leveret_core::envelope::{Envelope, Limits, QUOTE_MAX};
 
 /// Any bytes decode or are refused. What decodes encodes to something that decodes to the same job, with its payload
 /// byte for byte; an error quotes no more than a few bytes of what may be secret.

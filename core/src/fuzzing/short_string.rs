@@ -1,6 +1,6 @@
 //! Short strings: the cut of a long text.
 
-use leveret_core::text::{SHORT_STRING_MAX, ShortString};
+use crate::text::{SHORT_STRING_MAX, ShortString};
 
 /// A cut text is the longest beginning of the text that AMQP takes: never above 255 bytes, never inside of a
 /// character, and nothing is cut that fits.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::connection::{Connection, ConnectionConfig, Credentials, Event, ReadOutcome, SendBuf};
+use crate::text::ShortString;
+use crate::time::Instant;
 use bytes::{Buf, BytesMut};
-use leveret_core::connection::{Connection, ConnectionConfig, Credentials, Event, ReadOutcome, SendBuf};
-use leveret_core::text::ShortString;
-use leveret_core::time::Instant;
 
 /// What a RabbitMQ says until the connection is open: start, tune, open-ok.
 const HANDSHAKE: [&[u8]; 3] = [
@@ -70,11 +70,11 @@ fn feed(connection: &mut Connection, now: Instant, input: &mut BytesMut, bytes: 
 fn use_a_channel(connection: &mut Connection) {
     let queue = ShortString::from_static("q");
     let Ok(channel) = connection.open_channel() else { return };
-    let message = leveret_core::message::Message {
+    let message = crate::message::Message {
         exchange: ShortString::EMPTY,
         routing_key: queue.clone(),
         mandatory: true,
-        properties: leveret_core::message::Properties::default(),
+        properties: crate::message::Properties::default(),
         body: bytes::Bytes::from_static(b"body"),
     };
     // Each is taken on a fresh channel; a refusal would only make the input less interesting.
