@@ -233,6 +233,19 @@ fn no_part_of_a_password_is_shown() {
 }
 
 #[test]
+fn a_password_that_is_not_encoded_is_never_taken_for_something_else() {
+    for uri in [
+        "amqp://user:1/secret@host",
+        "amqp://user:/secret@host",
+        "amqp://user:1?channel_max=1@host",
+        "amqp://user:1/v?server_name_indication=secret@host",
+        "amqp://user:1#secret@host",
+    ] {
+        assert_eq!(error(uri), UriError::Reserved, "{uri}");
+    }
+}
+
+#[test]
 fn a_uri_is_printed_whole_but_for_its_password() {
     for (uri, printed) in [
         ("amqp://", "amqp://guest@localhost:5672/%2F"),
