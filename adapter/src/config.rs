@@ -27,7 +27,7 @@ impl Config {
     ///
     /// [`UriError`] names the part that cannot be read. It never shows the password.
     pub fn from_uri(uri: &str) -> Result<Self, UriError> {
-        Uri::parse(uri).map(|uri| Self(uri.into()))
+        Uri::parse(uri).map(Self::from)
     }
 
     /// The configuration that several AMQP URIs describe, separated by commas and tried in their order:
@@ -85,6 +85,13 @@ impl Config {
 
     pub(crate) fn into_session(self) -> SessionConfig {
         self.0
+    }
+}
+
+impl From<Uri> for Config {
+    /// The configuration of a URI that was read or [built](crate::UriBuilder) before.
+    fn from(uri: Uri) -> Self {
+        Self(uri.into())
     }
 }
 
