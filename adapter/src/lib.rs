@@ -38,8 +38,8 @@ pub use config::Config;
 pub use job::{Job, JobContext, JobError};
 pub use leveret_core::connection::{
     ChannelId, ClientCertificate, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials,
-    ForeignPeer, HandshakeStage, Mechanism, MechanismsError, ProtocolError, ProtocolVersion, TlsConfig,
-    UriError, UriListError, Verification,
+    ForeignPeer, HandshakeStage, Mechanism, MechanismsError, ProtocolError, ProtocolVersion, TlsConfig, Uri,
+    UriBuilder, UriError, UriList, UriListError, Verification,
 };
 pub use leveret_core::delay::{DelayTooLong, Granularity, GranularityError, HoldTtl};
 pub use leveret_core::envelope::{JobId, JobIdError, JobType, JobTypeError, PayloadError};
