@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leveret_core::connection::{Uri, UriError};
+use leveret_core::connection::{Uri, UriError, UriList, UriListError};
 use leveret_core::session::{Endpoint, Reconnect, SessionConfig};
 use leveret_core::text::ShortString;
 
@@ -27,13 +27,26 @@ impl Config {
     ///
     /// [`UriError`] names the part that cannot be read. It never shows the password.
     pub fn from_uri(uri: &str) -> Result<Self, UriError> {
-        Uri::parse(uri).map(|uri| Self(uri.into()))
+        Uri::parse(uri).map(Self::from)
     }
 
-    /// One more endpoint, tried after those before it.
+    /// The configuration that several AMQP URIs describe, separated by commas and tried in their order:
+    /// `amqp://user:password@one,amqp://user:password@two`. They may differ in host, port and TLS alone.
+    ///
+    /// # Errors
+    ///
+    /// [`UriListError`] names the URI, and its part that cannot be read or that differs from the first. It never shows
+    /// a password.
+    pub fn from_uris(uris: &str) -> Result<Self, UriListError> {
+        UriList::parse(uris)?.try_into().map(Self)
+    }
+
+    /// One more endpoint, tried after those before it, with the same TLS as the first one or, as that, with none.
     #[must_use]
     pub fn endpoint(mut self, host: impl Into<String>, port: u16) -> Self {
-        self.0.endpoints.push(Endpoint { host: host.into(), port });
+        let mut endpoint = Endpoint::new(host, port);
+        endpoint.tls = self.0.endpoints.first().and_then(|first| first.tls.clone());
+        self.0.endpoints.push(endpoint);
         self
     }
 
@@ -72,6 +85,13 @@ impl Config {
 
     pub(crate) fn into_session(self) -> SessionConfig {
         self.0
+    }
+}
+
+impl From<Uri> for Config {
+    /// The configuration of a URI that was read or [built](crate::UriBuilder) before.
+    fn from(uri: Uri) -> Self {
+        Self(uri.into())
     }
 }
 

@@ -37,8 +37,9 @@ pub use client::{Client, ConnectedClient};
 pub use config::Config;
 pub use job::{Job, JobContext, JobError};
 pub use leveret_core::connection::{
-    ChannelId, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials, HandshakeStage,
-    ProtocolError, ProtocolVersion, UriError,
+    ChannelId, ClientCertificate, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials,
+    ForeignPeer, HandshakeStage, Mechanism, MechanismsError, ProtocolError, ProtocolVersion, TlsConfig, Uri,
+    UriBuilder, UriError, UriList, UriListError, Verification,
 };
 pub use leveret_core::delay::{
     DelayTooLong, ExactDelaysError, Granularity, GranularityError, HoldKind, HoldTtl,

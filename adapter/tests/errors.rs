@@ -16,7 +16,7 @@ fn queue() -> QueueName {
 }
 
 fn link_errors() -> [LinkError; 2] {
-    let endpoint = Endpoint { host: "broker.test".to_owned(), port: 5672 };
+    let endpoint = Endpoint::new("broker.test", 5672);
     let error = ConnectionError::Protocol(ProtocolError::UnknownChannel { channel: 7 });
     let exhausted = CommandError::ChannelsExhausted { limit: 1 };
     [

@@ -21,8 +21,11 @@ use leveret_core::topology::QueueDeclaration;
 /// When the broker cannot be reached, refuses the login or does not answer within ten seconds.
 pub fn publish(uri: &str, message: &Message) -> io::Result<Verdict> {
     let uri = Uri::parse(uri).map_err(io::Error::other)?;
+    if uri.tls().is_some() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the stranger speaks no TLS"));
+    }
     #[expect(clippy::disallowed_methods, reason = "this publisher owns its socket")]
-    let mut socket = TcpStream::connect((uri.host.as_str(), uri.port))?;
+    let mut socket = TcpStream::connect((uri.host(), uri.port()))?;
     socket.set_read_timeout(Some(Duration::from_secs(10)))?;
     // It lives for one message, so that no timer matters: time may stand still.
     let now = Instant::ORIGIN;

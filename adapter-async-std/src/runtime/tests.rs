@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use super::*;
 
 fn endpoint(listener: &TcpListener) -> Endpoint {
-    Endpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() }
+    Endpoint::new("127.0.0.1", listener.local_addr().unwrap().port())
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use super::*;
 
 fn endpoint(listener: &TcpListener) -> Endpoint {
-    Endpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() }
+    Endpoint::new("127.0.0.1", listener.local_addr().unwrap().port())
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_port_that_nobody_listens_on_is_an_error() {
 
 #[tokio::test]
 async fn a_host_without_an_address_is_an_error() {
-    let endpoint = Endpoint { host: "no-such-host.invalid".to_owned(), port: 5672 };
+    let endpoint = Endpoint::new("no-such-host.invalid", 5672);
     assert!(Tokio::default().connect(&endpoint).await.is_err());
 }
 

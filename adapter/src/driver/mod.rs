@@ -18,6 +18,7 @@ mod log;
 mod tests;
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -35,6 +36,9 @@ use crate::waiters::Wakes;
 
 /// Turns per poll. With the bounds on a turn this keeps one busy client from starving the other tasks of its thread.
 const TURNS_PER_POLL: usize = 16;
+
+/// Why there is no connection to an endpoint that asks for TLS. Without it the password would be sent in the clear.
+const NO_TLS: &str = "its URI asks for TLS (amqps://), which this version does not speak: use amqp://";
 
 /// Events per turn: a bound on how long the lock is held.
 const EVENTS_PER_TURN: usize = 512;
@@ -125,7 +129,12 @@ impl<R: Runtime> Driver<R> {
             match outside.event {
                 SessionEvent::Connect { link, attempt, endpoint } => {
                     let runtime = self.runtime.clone();
-                    let connecting = async move { runtime.connect(&endpoint).await };
+                    let connecting = async move {
+                        if endpoint.tls.is_some() {
+                            return Err(io::Error::new(io::ErrorKind::Unsupported, NO_TLS));
+                        }
+                        runtime.connect(&endpoint).await
+                    };
                     let link = self.links.iter_mut().find(|known| known.id() == link);
                     link.expect("there is one for each of `LinkId::ALL`")
                         .connect(attempt, Box::pin(connecting));

@@ -216,6 +216,32 @@ impl Connection {
         Ok(sequence)
     }
 
+    /// Gives the server a secret in place of the password that the connection was opened with (RabbitMQ): with OAuth2 a
+    /// fresh token, before the one in use expires and the server closes channels for it. `reason` is for the server's
+    /// log, and cut at 255 bytes.
+    ///
+    /// [`Event::SecretUpdated`](super::Event::SecretUpdated) follows once it holds. If the server refuses the secret,
+    /// it closes the whole connection: [`ConnectionError::SecretRefused`]. A connection that comes after this one
+    /// needs the secret in its own [`Credentials`](super::Credentials).
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError::NotOpen`], [`CommandError::SecretUnanswered`], [`CommandError::TooLarge`].
+    pub fn update_secret(&mut self, new_secret: &str, reason: &str) -> Result<(), CommandError> {
+        let limit = self.open_limits().ok_or(CommandError::NotOpen)?.frame_max;
+        if self.secret_unanswered {
+            return Err(CommandError::SecretUnanswered);
+        }
+        let reason = ShortString::truncated(reason);
+        let bytes = method::update_secret_frame_len(new_secret.len(), reason.len());
+        if bytes > limit as usize {
+            return Err(CommandError::TooLarge { bytes, limit });
+        }
+        self.secret_unanswered = true;
+        self.outgoing.push_control(method::connection_update_secret(new_secret, &reason));
+        Ok(())
+    }
+
     /// Closes the connection: drops what is queued, except for acknowledgements and the like, tells the server
     /// after those, and waits for the answer, at most `close_timeout` from `now`. During the handshake there is
     /// nothing to wait for, and after the end nothing to do.

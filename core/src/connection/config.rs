@@ -1,48 +1,9 @@
 //! What one connection is told before it starts.
 
-use std::fmt;
 use std::time::Duration;
 
-use super::MIN_FRAME_MAX;
+use super::{Credentials, MIN_FRAME_MAX};
 use crate::text::ShortString;
-
-/// A user name and a password, for the mechanism PLAIN. `Debug` shows neither the password nor its length.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    user: String,
-    password: String,
-}
-
-impl Credentials {
-    /// The credentials of `user`.
-    #[must_use]
-    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
-        Self { user: user.into(), password: password.into() }
-    }
-
-    /// The user name.
-    #[must_use]
-    pub fn user(&self) -> &str {
-        &self.user
-    }
-
-    pub(super) fn password(&self) -> &str {
-        &self.password
-    }
-}
-
-impl Default for Credentials {
-    /// `guest` with the password `guest`, which RabbitMQ accepts from its own machine.
-    fn default() -> Self {
-        Self::new("guest", "guest")
-    }
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
-    }
-}
 
 /// The configuration of one connection.
 ///
@@ -53,7 +14,7 @@ impl fmt::Debug for Credentials {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ConnectionConfig {
-    /// Who connects.
+    /// Who connects, and by which SASL mechanisms that is shown.
     pub credentials: Credentials,
     /// The virtual host. Default `/`.
     pub virtual_host: ShortString,

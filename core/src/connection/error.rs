@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ChannelId;
+use super::{ChannelId, Mechanism};
 use crate::text::ShortString;
 use crate::wire::CloseReason;
 use crate::wire::frame::{FrameError, ProtocolVersion};
@@ -19,10 +19,27 @@ pub enum ConnectionError {
     /// The server hung up right after it was told the credentials, which is how old servers refuse them. A
     /// server that is just going down does the same.
     ProbablyAuthenticationRefused,
-    /// The server does not offer PLAIN, the one mechanism that leveret speaks.
+    /// The server offers none of the SASL mechanisms that the credentials may be shown by.
     MechanismNotOffered {
+        /// Those of the credentials.
+        wanted: Vec<Mechanism>,
         /// The names of those it offers.
         offered: String,
+    },
+    /// The login is longer than a frame may be.
+    LoginTooLarge {
+        /// Bytes of its frame, or at least as many.
+        bytes: usize,
+        /// The configured `frame_max`.
+        limit: u32,
+    },
+    /// The server asked for more than the one answer that PLAIN, AMQPLAIN and EXTERNAL have (`connection.secure`).
+    UnexpectedChallenge,
+    /// The server refused the secret of an [`update_secret`](super::Connection::update_secret), which ends the
+    /// connection.
+    SecretRefused {
+        /// The server's text.
+        text: ShortString,
     },
     /// The server does not let us into the virtual host.
     VirtualHostRefused {
@@ -37,6 +54,8 @@ pub enum ConnectionError {
     Protocol(ProtocolError),
     /// The peer is no AMQP server.
     NotAmqp {
+        /// What it is instead.
+        peer: ForeignPeer,
         /// Its first bytes, at most eight.
         beginning: Vec<u8>,
     },
@@ -69,6 +88,8 @@ impl ConnectionError {
         match self {
             Self::AuthenticationRefused { .. }
             | Self::MechanismNotOffered { .. }
+            | Self::LoginTooLarge { .. }
+            | Self::UnexpectedChallenge
             | Self::NotAmqp { .. }
             | Self::VersionMismatch { .. } => true,
             // RabbitMQ answers 530 also for a virtual host that is full, or not up yet after a restart.
@@ -78,6 +99,8 @@ impl ConnectionError {
             // RabbitMQ says 403 where credentials are wrong, as our capabilities ask, so a mere end of the
             // stream is more likely a server that goes down.
             Self::ProbablyAuthenticationRefused
+            // The refused secret is not in the configuration; the one there may still be good.
+            | Self::SecretRefused { .. }
             | Self::Protocol(_)
             | Self::HandshakeTimeout { .. }
             | Self::PeerSilent
@@ -94,11 +117,29 @@ impl fmt::Display for ConnectionError {
                 write!(f, "the server refused the credentials ({text}): check user name and password")
             }
             Self::ProbablyAuthenticationRefused => f.write_str(
-                "the server hung up when it was told the credentials: check user name and password, and whether it is going down",
+                "the server hung up when it was told the credentials: check user name and password, whether it is going down, and for a long token its initial_frame_max",
             ),
-            Self::MechanismNotOffered { offered } => write!(
+            Self::MechanismNotOffered { wanted, offered } => {
+                f.write_str("the server offers none of the wanted SASL mechanisms (")?;
+                for (at, mechanism) in wanted.iter().enumerate() {
+                    write!(f, "{}{mechanism}", if at == 0 { "" } else { " " })?;
+                }
+                write!(f, ") but \"{offered}\": enable one on the server, or name one that it offers")?;
+                if wanted.contains(&Mechanism::External) {
+                    f.write_str("; EXTERNAL is offered only over TLS, with its plugin")?;
+                }
+                Ok(())
+            }
+            Self::LoginTooLarge { bytes, limit } => write!(
                 f,
-                "the server offers the SASL mechanisms \"{offered}\" and not PLAIN: enable PLAIN on the server"
+                "user name and password take a frame of {bytes} bytes or more, frame_max is {limit}: raise frame_max, and initial_frame_max on the server"
+            ),
+            Self::UnexpectedChallenge => f.write_str(
+                "the server asked for more than user name and password (connection.secure), which PLAIN, AMQPLAIN and EXTERNAL never do: check that it is RabbitMQ, and its auth_mechanisms",
+            ),
+            Self::SecretRefused { text } => write!(
+                f,
+                "the server refused the new secret and closed the connection ({text}): check that it is valid and for the same user"
             ),
             Self::VirtualHostRefused { virtual_host, text } if virtual_host.is_empty() => write!(
                 f,
@@ -110,19 +151,25 @@ impl fmt::Display for ConnectionError {
             ),
             Self::ClosedByPeer(reason) => write!(f, "the server closed the connection: {reason}"),
             Self::Protocol(error) => write!(f, "the server broke the protocol: {error}"),
-            Self::NotAmqp { beginning } => {
+            Self::NotAmqp { peer, beginning } => {
                 write!(f, "the peer does not speak AMQP, it began with \"{}\": ", beginning.escape_ascii())?;
-                f.write_str(match &beginning[..] {
-                    [b'H', b'T', b'T', b'P', ..] => {
-                        "that is a web server, RabbitMQ listens for AMQP on port 5672"
+                f.write_str(match peer {
+                    ForeignPeer::Http => "that is a web server, RabbitMQ listens for AMQP on port 5672",
+                    ForeignPeer::Tls => {
+                        "that is TLS, write amqps:// or connect to the port for plain AMQP, often 5672"
                     }
-                    [0x15 | 0x16, 3, ..] => "that is TLS, connect to the port for plain AMQP, often 5672",
-                    _ => "check host and port",
+                    ForeignPeer::Unknown => "check host and port",
                 })
+            }
+            Self::VersionMismatch { offered } if offered.is_amqp_1_0() => {
+                write!(f, "the server speaks {offered} and not AMQP 0-9-1: that is another protocol by the same name, connect to RabbitMQ")
             }
             Self::VersionMismatch { offered } => {
                 write!(f, "the server speaks {offered} and not AMQP 0-9-1: check host and port")
             }
+            Self::HandshakeTimeout { stage: HandshakeStage::Start } => f.write_str(
+                "the AMQP handshake took too long, waiting for connection.start: check that the server is up, and that its port is for AMQP without TLS if we use none",
+            ),
             Self::HandshakeTimeout { stage } => {
                 write!(f, "the AMQP handshake took too long, waiting for {stage}: check that the server is up")
             }
@@ -141,6 +188,29 @@ impl std::error::Error for ConnectionError {}
 impl From<ProtocolError> for ConnectionError {
     fn from(error: ProtocolError) -> Self {
         Self::Protocol(error)
+    }
+}
+
+/// What a peer that does not speak AMQP seems to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForeignPeer {
+    /// A web server, such as RabbitMQ's management pages on port 15672.
+    Http,
+    /// A port for TLS, such as RabbitMQ's 5671, which we spoke to without.
+    Tls,
+    /// Nothing that is known here.
+    Unknown,
+}
+
+impl ForeignPeer {
+    pub(super) const fn of(beginning: &[u8]) -> Self {
+        match beginning {
+            [b'H', b'T', b'T', b'P', ..] => Self::Http,
+            // An alert or a part of a handshake, of version 3.x (RFC 8446, section 5.1).
+            [0x15 | 0x16, 3, ..] => Self::Tls,
+            _ => Self::Unknown,
+        }
     }
 }
 
@@ -335,6 +405,8 @@ pub enum CommandError {
         /// How many may wait.
         limit: usize,
     },
+    /// A secret was sent before, and the server has not answered.
+    SecretUnanswered,
     /// The method does not fit into one frame.
     TooLarge {
         /// Bytes of its frame.
@@ -359,6 +431,9 @@ impl fmt::Display for CommandError {
             }
             Self::TooManyUnanswered { limit } => {
                 write!(f, "{limit} commands of the channel wait for their answer: wait for some of them")
+            }
+            Self::SecretUnanswered => {
+                f.write_str("the server has not answered the secret before this one: wait until it has")
             }
             Self::TooLarge { bytes, limit } => {
                 write!(

@@ -94,6 +94,8 @@ pub enum Event {
     },
     /// The server reads again.
     Unblocked,
+    /// The server has taken the secret of [`Connection::update_secret`](super::Connection::update_secret).
+    SecretUpdated,
     /// After a [`PublishError::Full`](super::PublishError::Full): at most half of the limit is queued.
     Writable,
     /// The connection ended; the last event. Bytes that [`Connection::poll_transmit`] still gives, such as the

@@ -1,12 +1,24 @@
 //! From the protocol header to `connection.open-ok` (AMQP 0-9-1, 2.2.4).
+//!
+//! | the server | the connection ends with |
+//! |---|---|
+//! | answers by a protocol header: another version, AMQP 1.0 | `VersionMismatch` |
+//! | is a web server, a port for TLS, or something else | `NotAmqp` |
+//! | says nothing, at any step | `HandshakeTimeout`, after `handshake_timeout` for all steps together |
+//! | offers none of our mechanisms | `MechanismNotOffered` |
+//! | asks for more than one answer | `UnexpectedChallenge` |
+//! | refuses the login by a close, as our capability asks | `AuthenticationRefused` |
+//! | refuses the login by hanging up, or goes down just then | `ProbablyAuthenticationRefused` |
+//! | refuses the virtual host | `VirtualHostRefused` |
+//! | proposes frames below 4,096 bytes, or steps out of order | `Protocol` |
 
 use bytes::Bytes;
 
 use super::config::ConnectionConfig;
 use super::negotiated::FrameMaxTooSmall;
 use super::{
-    CloseReason, Connection, ConnectionError, Event, HandshakeStage, Negotiated, Phase, ProtocolError,
-    ServerInfo, TimerKind,
+    CloseReason, Connection, ConnectionError, Event, ForeignPeer, HandshakeStage, Mechanism, Negotiated,
+    Phase, ProtocolError, ServerInfo, TimerKind,
 };
 use crate::table::{Table, Value};
 use crate::text::ShortString;
@@ -49,22 +61,33 @@ impl Connection {
             let offered = ProtocolVersion { id: 0, major, minor, revision: 0 };
             return Err(ConnectionError::VersionMismatch { offered });
         }
-        if !start.mechanisms.split(' ').any(|mechanism| mechanism == "PLAIN") {
-            return Err(ConnectionError::MechanismNotOffered { offered: start.mechanisms.clone() });
-        }
+        let credentials = &self.config.credentials;
+        let mechanism =
+            credentials.choose(&start.mechanisms).ok_or_else(|| ConnectionError::MechanismNotOffered {
+                wanted: credentials.mechanisms().to_vec(),
+                offered: start.mechanisms.clone(),
+            })?;
         let text = |name: &str| {
             let text = start.server_properties.get(name).and_then(Value::as_str);
             text.map(ShortString::truncated).unwrap_or_default()
         };
         self.server = ServerInfo { product: text("product"), version: text("version") };
-        let credentials = &self.config.credentials;
-        let start_ok = method::connection_start_ok(
-            &client_properties(&self.config),
-            credentials.user(),
-            credentials.password(),
-        );
-        self.outgoing.push_control(start_ok);
+        self.outgoing.push_control(self.start_ok(mechanism)?);
         Ok(HandshakeStage::Tune)
+    }
+
+    fn start_ok(&self, mechanism: Mechanism) -> Result<Bytes, ConnectionError> {
+        let limit = self.config.frame_limit();
+        let too_large = |bytes| ConnectionError::LoginTooLarge { bytes, limit };
+        let login = self.config.credentials.login();
+        let bytes = login.map_or(0, |(user, password)| user.len().saturating_add(password.len()));
+        if bytes > limit as usize {
+            return Err(too_large(bytes));
+        }
+        let response = self.config.credentials.response(mechanism);
+        let start_ok =
+            method::connection_start_ok(&client_properties(&self.config), mechanism.name(), response);
+        if start_ok.len() > limit as usize { Err(too_large(start_ok.len())) } else { Ok(start_ok) }
     }
 
     /// `connection.tune`: agrees on limits, and opens the virtual host.
@@ -108,6 +131,10 @@ impl Connection {
                     text: reason.text,
                 }
             }
+            // RabbitMQ answers a secret that it refuses with 530, and names no method.
+            (Phase::Open, ACCESS_REFUSED | NOT_ALLOWED) if self.secret_unanswered => {
+                ConnectionError::SecretRefused { text: reason.text }
+            }
             _ => ConnectionError::ClosedByPeer(reason),
         }
     }
@@ -120,7 +147,8 @@ pub(super) fn foreign_opening(input: &[u8], ended: bool) -> Option<ConnectionErr
         Opening::Version(offered) => Some(ConnectionError::VersionMismatch { offered }),
         Opening::Foreign => {
             let shown = input.len().min(frame::PROTOCOL_HEADER.len());
-            Some(ConnectionError::NotAmqp { beginning: input[..shown].to_vec() })
+            let beginning = input[..shown].to_vec();
+            Some(ConnectionError::NotAmqp { peer: ForeignPeer::of(&beginning), beginning })
         }
     }
 }
@@ -143,6 +171,7 @@ fn client_properties(config: &ConnectionConfig) -> Table {
         .with(PRODUCT, "leveret")
         .with(VERSION, env!("CARGO_PKG_VERSION"))
         .with(ShortString::from_static("platform"), "Rust")
+        .with(ShortString::from_static("information"), "Reliable jobs on RabbitMQ")
         .with(ShortString::from_static("capabilities"), capabilities);
     match &config.connection_name {
         Some(name) => properties.with(ShortString::from_static("connection_name"), name),

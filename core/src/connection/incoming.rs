@@ -97,6 +97,9 @@ impl Connection {
                 return Err(self.refusal(reason));
             }
             (Some(HandshakeStage::Start), Incoming::ConnectionStart(start)) => self.handle_start(&start)?,
+            (Some(HandshakeStage::Tune), Incoming::ConnectionSecure) => {
+                return Err(ConnectionError::UnexpectedChallenge);
+            }
             (Some(HandshakeStage::Tune), Incoming::ConnectionTune(offer)) => self.handle_tune(now, offer)?,
             (Some(HandshakeStage::OpenOk), Incoming::ConnectionOpenOk) => {
                 self.handle_open_ok();
@@ -110,7 +113,13 @@ impl Connection {
                 self.set_blocked(false, Event::Unblocked);
                 return Ok(());
             }
-            (None, Incoming::ConnectionUpdateSecretOk) => return Ok(()),
+            (None, Incoming::ConnectionUpdateSecretOk) => {
+                // One that nobody asked for changes nothing.
+                if std::mem::take(&mut self.secret_unanswered) {
+                    self.events.push(Event::SecretUpdated);
+                }
+                return Ok(());
+            }
             _ => return broken(unexpected),
         };
         self.phase = Phase::Handshake { stage: next, opening: bytes::Bytes::new() };

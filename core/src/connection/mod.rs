@@ -40,6 +40,7 @@ mod commands;
 mod config;
 mod confirms;
 mod content;
+mod credentials;
 mod error;
 mod event;
 mod handshake;
@@ -49,6 +50,7 @@ mod outgoing;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod tls;
 pub mod uri;
 
 use std::fmt;
@@ -67,13 +69,17 @@ use crate::wire::frame::{self, FrameKind};
 use crate::wire::method;
 
 pub use self::channel::ChannelId;
-pub use self::config::{ConnectionConfig, Credentials};
+pub use self::config::ConnectionConfig;
 pub use self::content::{Content, Delivery};
-pub use self::error::{CommandError, ConnectionError, HandshakeStage, ProtocolError, PublishError};
+pub use self::credentials::{Credentials, Mechanism, MechanismsError};
+pub use self::error::{
+    CommandError, ConnectionError, ForeignPeer, HandshakeStage, ProtocolError, PublishError,
+};
 pub use self::event::{ChannelClosed, Event, Returned, ServerInfo, Verdict};
 pub use self::negotiated::Negotiated;
 pub use self::timers::TimerKind;
-pub use self::uri::{Uri, UriError};
+pub use self::tls::{ClientCertificate, TlsConfig, Verification};
+pub use self::uri::{Uri, UriBuilder, UriError, UriList, UriListError};
 pub use crate::wire::{CloseReason, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion, SendBuf};
 
 /// The smallest `frame_max` that leveret asks for, in bytes. RabbitMQ 4.1 and later refuse less.
@@ -107,6 +113,8 @@ pub struct Connection {
     /// Whether a publish was refused since the last [`Event::Writable`].
     refused: bool,
     unmatched: Unmatched,
+    /// Whether a secret was sent that the server has not answered.
+    secret_unanswered: bool,
 }
 
 /// Where a connection is in its life.
@@ -167,6 +175,7 @@ impl Connection {
             blocked: false,
             refused: false,
             unmatched: Unmatched::default(),
+            secret_unanswered: false,
         }
     }
 

@@ -1,4 +1,9 @@
 //! What both peers agree on (AMQP 0-9-1, 1.4.2.5: `tune`).
+//!
+//! Of two limits the lower one, where zero is none. RabbitMQ closes the connection with 530 over an answer above its own
+//! limit, and zero is above every limit. The heartbeat is agreed on in the same way, so it is off only if both sides
+//! say zero. A `frame_max` below 4,096 is against the protocol (1.4.2.5.2); we ask for at least 8,192 and take less only
+//! from a server that proposes it.
 
 use std::time::Duration;
 
@@ -59,6 +64,8 @@ fn whole_seconds(duration: Duration) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::connection::Credentials;
 
@@ -92,5 +99,31 @@ mod tests {
         let offer = Tune { channel_max: 0, frame_max: 4_095, heartbeat: 0 };
         let config = ConnectionConfig::new(Credentials::default());
         assert_eq!(Negotiated::new(&config, offer), Err(FrameMaxTooSmall { offered: 4_095 }));
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_is_above_nobodys_limit(
+            ours: (u16, u32, u16),
+            channel_max: u16,
+            frame_max in prop_oneof![Just(0), 4_096_u32..],
+            heartbeat: u16,
+        ) {
+            let mut config = ConnectionConfig::new(Credentials::default());
+            (config.channel_max, config.frame_max) = (ours.0, ours.1);
+            config.heartbeat = Duration::from_secs(ours.2.into());
+            let offer = Tune { channel_max, frame_max, heartbeat };
+            let (negotiated, answer) = Negotiated::new(&config, offer).unwrap();
+
+            let fits = |answer: u64, limit: u64| limit == 0 || (answer != 0 && answer <= limit);
+            prop_assert!(fits(answer.channel_max.into(), channel_max.into()));
+            prop_assert!(fits(answer.frame_max.into(), frame_max.into()));
+            prop_assert!(fits(answer.heartbeat.into(), heartbeat.into()));
+            prop_assert!(fits(answer.channel_max.into(), ours.0.into()));
+            prop_assert!(answer.frame_max >= 4_096 && answer.frame_max <= config.frame_limit());
+            prop_assert!(fits(answer.heartbeat.into(), ours.2.into()));
+            prop_assert_eq!(negotiated.frame_max, answer.frame_max);
+            prop_assert!(negotiated.channel_max > 0);
+        }
     }
 }

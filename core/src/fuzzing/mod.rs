@@ -12,6 +12,7 @@ pub mod ledger_ops;
 pub mod mismatch_text;
 pub mod server_bytes;
 pub mod short_string;
+pub mod uri;
 
 /// The body of a target: panics where `bytes` break a rule.
 pub type Body = fn(bytes: &[u8]);
@@ -26,4 +27,5 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("mismatch_text", mismatch_text::body),
     ("server_bytes", server_bytes::body),
     ("short_string", short_string::body),
+    ("uri", uri::body),
 ];

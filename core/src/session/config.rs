@@ -1,10 +1,11 @@
 //! What a session is told at its start.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::ConfigError;
-use crate::connection::{ConnectionConfig, Uri};
+use crate::connection::{ConnectionConfig, TlsConfig, Uri, UriList, UriListError};
 use crate::topology::{Queue, QueuePlan};
 
 /// Everything that a [`Session`](super::Session) is told at its start.
@@ -86,22 +87,56 @@ impl SessionConfig {
 impl From<Uri> for SessionConfig {
     /// The endpoint, credentials, virtual host and limits of an AMQP URI.
     fn from(uri: Uri) -> Self {
-        let connection = uri.connection_config();
-        let mut config = Self::new(Endpoint { host: uri.host, port: uri.port }, connection);
-        if let Some(timeout) = uri.connection_timeout {
-            config.connect_timeout = timeout;
-        }
+        let mut config = Self::new(Endpoint::from(&uri), uri.connection_config());
+        config.connect_timeout = uri.connection_timeout().unwrap_or(config.connect_timeout);
         config
     }
 }
 
-/// A host and port to connect to. The host is resolved anew at every attempt.
+impl TryFrom<UriList> for SessionConfig {
+    type Error = UriListError;
+
+    /// The endpoints of a list of AMQP URIs, in its order, and what they agree on.
+    fn try_from(list: UriList) -> Result<Self, UriListError> {
+        let mut config = Self::from(list.agreed()?.clone());
+        config.endpoints = list.iter().map(Endpoint::from).collect();
+        Ok(config)
+    }
+}
+
+/// A host and port to connect to, with TLS or without. The host is resolved anew at every attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Endpoint {
     /// A host name or an address; an IPv6 address without brackets.
     pub host: String,
-    /// The TCP port; 5672 for plain AMQP.
+    /// The TCP port; 5672 for plain AMQP, 5671 for TLS.
     pub port: u16,
+    /// What TLS is made with, before anything of AMQP is sent. `None` for none. Default none.
+    ///
+    /// Whoever connects must fail where it cannot do that: the password would be sent in the clear.
+    pub tls: Option<Arc<TlsConfig>>,
+}
+
+impl Endpoint {
+    /// An endpoint without TLS.
+    #[must_use]
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self { host: host.into(), port, tls: None }
+    }
+
+    /// The same with TLS.
+    #[must_use]
+    pub fn with_tls(mut self, tls: TlsConfig) -> Self {
+        self.tls = Some(Arc::new(tls));
+        self
+    }
+}
+
+impl From<&Uri> for Endpoint {
+    fn from(uri: &Uri) -> Self {
+        Self { host: uri.host().to_owned(), port: uri.port(), tls: uri.tls().cloned().map(Arc::new) }
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -153,6 +188,25 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_list_of_uris_becomes_endpoints_in_its_order() {
+        let list = "amqps://ada:x@one/jobs?heartbeat=5&connection_timeout=7000,amqp://ada:x@[::1]/jobs?heartbeat=5&connection_timeout=7000";
+        let config = SessionConfig::try_from(UriList::parse(list).unwrap()).unwrap();
+        assert_eq!(
+            config.endpoints,
+            [Endpoint::new("one", 5671).with_tls(TlsConfig::default()), Endpoint::new("::1", 5672)]
+        );
+        assert_eq!(config.connection.virtual_host, "jobs");
+        assert_eq!(config.connect_timeout, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn a_list_that_does_not_agree_is_refused() {
+        let list = UriList::parse("amqp://ada:x@one,amqp://ada:x@two,amqp://ada:y@three").unwrap();
+        let part = "user name, password or auth_mechanism";
+        assert_eq!(SessionConfig::try_from(list).unwrap_err(), UriListError::Differs { position: 3, part });
+    }
 
     proptest! {
         #[test]

@@ -158,6 +158,14 @@ pub struct ProtocolVersion {
     pub revision: u8,
 }
 
+impl ProtocolVersion {
+    /// Whether it is AMQP 1.0, with or without TLS or SASL, which shares only its name and its ports with 0-9-1.
+    #[must_use]
+    pub const fn is_amqp_1_0(self) -> bool {
+        matches!(self, Self { id: 0 | 2 | 3, major: 1, minor: 0, revision: 0 })
+    }
+}
+
 impl fmt::Display for ProtocolVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AMQP {}-{}-{} (protocol id {})", self.major, self.minor, self.revision, self.id)

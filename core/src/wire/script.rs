@@ -37,6 +37,20 @@ pub(crate) fn start(mechanisms: &str) -> Vec<u8> {
     }))
 }
 
+pub(crate) fn start_of_version(version_major: u8, version_minor: u8) -> Vec<u8> {
+    on_connection(connection::AMQPMethod::Start(connection::Start {
+        version_major,
+        version_minor,
+        server_properties: FieldTable::default(),
+        mechanisms: "PLAIN".into(),
+        locales: "en_US".into(),
+    }))
+}
+
+pub(crate) fn secure(challenge: &str) -> Vec<u8> {
+    on_connection(connection::AMQPMethod::Secure(connection::Secure { challenge: challenge.into() }))
+}
+
 pub(crate) fn tune(channel_max: u16, frame_max: u32, heartbeat: u16) -> Vec<u8> {
     on_connection(connection::AMQPMethod::Tune(connection::Tune { channel_max, frame_max, heartbeat }))
 }
@@ -207,6 +221,9 @@ fn describe_method(class: &AMQPClass) -> String {
     use queue::AMQPMethod as Queue;
     match class {
         AMQPClass::Connection(Connection::StartOk(m)) => format!("start-ok {}", m.mechanism),
+        AMQPClass::Connection(Connection::UpdateSecret(m)) => {
+            format!("update-secret {} {}", m.new_secret, m.reason)
+        }
         AMQPClass::Connection(Connection::TuneOk(m)) => {
             format!("tune-ok {} {} {}", m.channel_max, m.frame_max, m.heartbeat)
         }
@@ -235,13 +252,30 @@ fn describe_method(class: &AMQPClass) -> String {
     }
 }
 
-/// The SASL response and the flags among the capabilities of a start-ok.
-pub(crate) fn start_ok_of(bytes: &[u8]) -> (Vec<u8>, Vec<String>) {
+/// What a start-ok says of the client.
+pub(crate) struct StartOk {
+    pub(crate) mechanism: String,
+    pub(crate) response: Vec<u8>,
+    /// The texts among the client properties, as `name=value`.
+    pub(crate) properties: Vec<String>,
+    /// The capabilities that are set.
+    pub(crate) capabilities: Vec<String>,
+}
+
+pub(crate) fn start_ok_of(bytes: &[u8]) -> StartOk {
     let (_, frame) = parse_frame(bytes).expect("a whole frame");
     let AMQPFrame::Method(0, AMQPClass::Connection(connection::AMQPMethod::StartOk(start_ok))) = frame else {
         panic!("not a start-ok");
     };
-    let capabilities = start_ok.client_properties.inner()["capabilities"].as_field_table().expect("a table");
+    let properties = start_ok.client_properties.inner();
+    let capabilities = properties["capabilities"].as_field_table().expect("a table");
     let set = capabilities.into_iter().filter(|(_, value)| value.as_bool() == Some(true));
-    (start_ok.response.as_bytes().to_vec(), set.map(|(name, _)| name.to_string()).collect())
+    let texts =
+        properties.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_long_string()?)));
+    StartOk {
+        mechanism: start_ok.mechanism.to_string(),
+        response: start_ok.response.as_bytes().to_vec(),
+        properties: texts.collect(),
+        capabilities: set.map(|(name, _)| name.to_string()).collect(),
+    }
 }

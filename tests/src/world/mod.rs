@@ -110,7 +110,7 @@ impl World {
     /// A configuration for this world's broker.
     #[must_use]
     pub fn config(queues: impl IntoIterator<Item = Queue>) -> SessionConfig {
-        let endpoint = Endpoint { host: "broker".to_owned(), port: 5672 };
+        let endpoint = Endpoint::new("broker", 5672);
         let mut config = SessionConfig::new(endpoint, ConnectionConfig::new(Credentials::default()));
         config.queues = queues.into_iter().collect();
         config

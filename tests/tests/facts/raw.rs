@@ -28,7 +28,7 @@ impl RawClient {
     #[expect(clippy::disallowed_methods, reason = "a client of its own for the tests")]
     pub(crate) fn connect(uri: &str) -> Self {
         let uri = Uri::parse(uri).expect("a good URI");
-        let socket = TcpStream::connect((uri.host.as_str(), uri.port)).expect("the broker is there");
+        let socket = TcpStream::connect((uri.host(), uri.port())).expect("the broker is there");
         socket.set_read_timeout(Some(Duration::from_secs(30))).expect("it can be set");
         let connection = Connection::new(uri.connection_config(), NOW);
         let mut client = Self { connection, socket, input: BytesMut::new() };

@@ -174,7 +174,7 @@ fn frame(kind: u8, channel: u16, payload: &[u8]) -> Vec<u8> {
 fn publish(uri: &str, queue: &str, message: &Raw) {
     let uri = Uri::parse(uri).expect("a good URI");
     #[expect(clippy::disallowed_methods, reason = "this publisher owns its socket")]
-    let mut socket = TcpStream::connect((uri.host.as_str(), uri.port)).expect("the broker is there");
+    let mut socket = TcpStream::connect((uri.host(), uri.port())).expect("the broker is there");
     socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a bound");
     let mut heard = Vec::new();
     let mut wait_for = |socket: &mut TcpStream, class: u16, method: u16| {

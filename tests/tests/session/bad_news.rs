@@ -34,7 +34,7 @@ fn an_unreachable_broker_is_told_after_every_endpoint_was_tried_once() {
     let mut world = World::new(1);
     world.set_reachable(false);
     let mut config = World::config([emails()]);
-    config.endpoints.push(leveret_core::session::Endpoint { host: "second".to_owned(), port: 5673 });
+    config.endpoints.push(leveret_core::session::Endpoint::new("second", 5673));
     let error = connect_error(&mut world, config);
     assert!(
         matches!(&error, ConnectError::Link(LinkError::Unreachable { endpoint, .. }) if endpoint.host == "second")

@@ -26,7 +26,7 @@ fn in_session(bytes: impl AsRef<[u8]>) -> (ConnectionError, Vec<String>) {
 #[test]
 fn a_web_server_a_tls_server_and_noise_are_not_amqp() {
     let error = first_bytes(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);
-    assert_eq!(error, ConnectionError::NotAmqp { beginning: b"HTTP/1.1".to_vec() });
+    assert_eq!(error, ConnectionError::NotAmqp { peer: ForeignPeer::Http, beginning: b"HTTP/1.1".to_vec() });
     assert!(error.to_string().contains("web server") && error.is_permanent());
     let error = first_bytes(b"\x15\x03\x03\x00\x02\x02\x46", true);
     assert!(error.to_string().contains("TLS"), "{error}");

@@ -38,27 +38,55 @@ impl fmt::Display for CloseReason {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Incoming<'a> {
     ConnectionStart(Start),
+    /// A challenge, which none of our mechanisms has.
+    ConnectionSecure,
     ConnectionTune(Tune),
     ConnectionOpenOk,
     ConnectionClose(CloseReason),
     ConnectionCloseOk,
-    ConnectionBlocked { reason: ShortString },
+    ConnectionBlocked {
+        reason: ShortString,
+    },
     ConnectionUnblocked,
     ConnectionUpdateSecretOk,
     ChannelOpenOk,
-    ChannelFlow { active: bool },
+    ChannelFlow {
+        active: bool,
+    },
     ChannelClose(CloseReason),
     ChannelCloseOk,
-    QueueDeclareOk { queue: ShortString, messages: u32, consumers: u32 },
-    QueueDeleteOk { messages: u32 },
+    QueueDeclareOk {
+        queue: ShortString,
+        messages: u32,
+        consumers: u32,
+    },
+    QueueDeleteOk {
+        messages: u32,
+    },
     BasicQosOk,
-    BasicConsumeOk { consumer_tag: ShortString },
-    BasicCancel { consumer_tag: ShortString, no_wait: bool },
-    BasicCancelOk { consumer_tag: ShortString },
-    BasicReturn { code: u16, text: ShortString },
+    BasicConsumeOk {
+        consumer_tag: ShortString,
+    },
+    BasicCancel {
+        consumer_tag: ShortString,
+        no_wait: bool,
+    },
+    BasicCancelOk {
+        consumer_tag: ShortString,
+    },
+    BasicReturn {
+        code: u16,
+        text: ShortString,
+    },
     BasicDeliver(Deliver<'a>),
-    BasicAck { delivery_tag: u64, multiple: bool },
-    BasicNack { delivery_tag: u64, multiple: bool },
+    BasicAck {
+        delivery_tag: u64,
+        multiple: bool,
+    },
+    BasicNack {
+        delivery_tag: u64,
+        multiple: bool,
+    },
     ConfirmSelectOk,
 }
 
@@ -131,6 +159,7 @@ fn decode_arguments<'a>(
     reader: &mut Reader<'a>,
 ) -> Result<Option<Incoming<'a>>, MethodError> {
     Ok(match (class, method) {
+        (10, 20) => reader.long_bytes().map(|_| Incoming::ConnectionSecure),
         (10, 30) => tune(reader).map(Incoming::ConnectionTune),
         (10, 41) => reader.short_bytes().map(|_| Incoming::ConnectionOpenOk),
         (10, 50) => close(reader).map(Incoming::ConnectionClose),

@@ -23,15 +23,37 @@ pub(crate) const BASIC: u16 = 60;
 /// Bytes of a content header's payload before the property list: class, weight, body size.
 const CONTENT_HEADER: usize = 12;
 
-/// `connection.start-ok` with the mechanism PLAIN. The frame holds the password: it is never printed.
-pub(crate) fn connection_start_ok(client_properties: &Table, user: &str, password: &str) -> Bytes {
+/// `connection.start-ok`. The frame holds the password: it is never printed.
+pub(crate) fn connection_start_ok(client_properties: &Table, mechanism: &str, response: Vec<u8>) -> Bytes {
     let method = connection::StartOk {
         client_properties: table::to_amq(client_properties),
-        mechanism: "PLAIN".into(),
-        response: format!("\0{user}\0{password}").into(),
+        mechanism: mechanism.into(),
+        response: response.into(),
         locale: "en_US".into(),
     };
     method_frame(0, AMQPClass::Connection(connection::AMQPMethod::StartOk(method)))
+}
+
+/// The response of AMQPLAIN: the fields of a table, without the length that a table begins with, since the long string
+/// around it has one. Both texts are shorter than a frame.
+pub(crate) fn amqplain_response(user: &str, password: &str) -> Vec<u8> {
+    let fields = Table::new()
+        .with(ShortString::from_static("LOGIN"), user.to_owned())
+        .with(ShortString::from_static("PASSWORD"), password.to_owned());
+    let mut response = BytesMut::new();
+    table::put_fields(&mut response, fields.iter());
+    response.into()
+}
+
+/// `connection.update-secret` (RabbitMQ). The frame holds the secret: it is never printed.
+pub(crate) fn connection_update_secret(new_secret: &str, reason: &ShortString) -> Bytes {
+    let method = connection::UpdateSecret { new_secret: new_secret.into(), reason: short_to_amq(reason) };
+    method_frame(0, AMQPClass::Connection(connection::AMQPMethod::UpdateSecret(method)))
+}
+
+/// Bytes of a frame of [`connection_update_secret`]: class, method, and two texts with their lengths.
+pub(crate) const fn update_secret_frame_len(new_secret: usize, reason: usize) -> usize {
+    (2 + 2 + 4 + 1 + frame::OVERHEAD).saturating_add(new_secret).saturating_add(reason)
 }
 
 pub(crate) fn connection_tune_ok(tune: Tune) -> Bytes {

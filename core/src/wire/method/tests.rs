@@ -59,6 +59,10 @@ fn every_method_that_a_server_may_send_us_is_read_as_the_oracle_writes_it() {
             })),
             Incoming::ConnectionTune(Tune { channel_max: 2047, frame_max: 131_072, heartbeat: 60 }),
         ),
+        (
+            Connection(connection::AMQPMethod::Secure(connection::Secure { challenge: "tag".into() })),
+            Incoming::ConnectionSecure,
+        ),
         (Connection(connection::AMQPMethod::OpenOk(connection::OpenOk {})), Incoming::ConnectionOpenOk),
         (
             Connection(connection::AMQPMethod::Close(connection::Close {
