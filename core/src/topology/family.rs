@@ -124,6 +124,21 @@ impl Suffixes {
         self.split_hold(name).is_some()
     }
 
+    /// Whether a name with this suffix could end like a hold queue, also together with the end of what is in front
+    /// of it: with `.5`, the queue `q.deferred` would have the family of `q` in its own.
+    fn could_end_a_hold(&self, suffix: &str) -> bool {
+        let front = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
+        if front.len() == suffix.len() {
+            return false;
+        }
+        match front.strip_suffix('.') {
+            None => front.is_empty(),
+            Some(front) => [&self.expiring, &self.replicated]
+                .into_iter()
+                .any(|hold| hold.ends_with(front) || front.ends_with(hold.as_str())),
+        }
+    }
+
     fn of_hold(&self, kind: HoldKind) -> &ShortString {
         match kind {
             HoldKind::Expiring => &self.expiring,
@@ -147,7 +162,8 @@ impl Suffixes {
         let all = [&self.dead, &self.expiring, &self.replicated, &self.waiting, &self.delayed_exchange];
         for (at, suffix) in all.iter().enumerate() {
             let mut others = all.iter().enumerate().filter(|(other, _)| *other != at);
-            if others.any(|(_, other)| suffix.ends_with(other.as_str())) || self.looks_like_hold(suffix) {
+            let ends_alike = others.any(|(_, other)| suffix.ends_with(other.as_str()));
+            if ends_alike || self.could_end_a_hold(suffix) {
                 return Err(SuffixError::Ambiguous { suffix: (*suffix).clone() });
             }
         }

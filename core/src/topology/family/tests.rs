@@ -74,9 +74,13 @@ fn suffixes_that_make_one_name_mean_two_things_are_refused() {
         default().with_waiting(".deferred.5"),
         default().with_delayed_exchange(".held"),
         default().with_hold(HoldKind::Expiring, ".held"),
+        default().with_dead(".5"),
+        default().with_dead("5"),
+        default().with_waiting("d.5"),
     ] {
         assert!(matches!(refused, Err(SuffixError::Ambiguous { .. })), "{refused:?}");
     }
+    assert!(default().with_dead(".v5").and_then(|suffixes| suffixes.with_waiting(".later.5")).is_ok());
     let too_long = default().with_hold(HoldKind::Replicated, ".deferreds");
     assert!(matches!(too_long, Err(SuffixError::HoldTooLong { .. })));
     for bad in ["", "\n", "123456789012345678901"] {
@@ -103,6 +107,22 @@ proptest! {
         let member = FamilyMember { queue, role };
         let derived = member.name(&Suffixes::DEFAULT);
         prop_assert_eq!(FamilyMember::read(&derived, &Suffixes::DEFAULT), Some(member));
+    }
+
+    #[test]
+    fn whatever_is_derived_with_accepted_suffixes_is_read_back(
+        name in "[.ab5]{1,6}", role in any_role(), suffixes in proptest::collection::vec("[.ab5]{1,4}", 5)
+    ) {
+        let suffixes = Suffixes::DEFAULT
+            .with_dead(&suffixes[0])
+            .and_then(|all| all.with_hold(HoldKind::Expiring, &suffixes[1]))
+            .and_then(|all| all.with_hold(HoldKind::Replicated, &suffixes[2]))
+            .and_then(|all| all.with_waiting(&suffixes[3]))
+            .and_then(|all| all.with_delayed_exchange(&suffixes[4]));
+        let (Ok(suffixes), Ok(queue)) = (suffixes, QueueName::new(&name)) else { return Ok(()) };
+        let member = FamilyMember { queue, role };
+        let derived = member.name(&suffixes);
+        prop_assert_eq!(FamilyMember::read(&derived, &suffixes), Some(member));
     }
 
     #[test]
