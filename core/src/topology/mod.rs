@@ -21,7 +21,7 @@ pub use declaration::{Declaration, QueueDeclaration};
 pub use delay_plan::{DelayPlan, DelayedExchangePlan, HoldPlan, WaitingQueuePlan};
 pub use exchange::{DelayedRouting, ExchangeDeclaration, ExchangeKind};
 pub use family::{FamilyMember, Role, SuffixError, Suffixes};
-pub use mismatch::Mismatch;
+pub use mismatch::{Mismatch, MismatchOf};
 pub use name::{ConsumerTag, ExchangeName, HeaderKey, NameError, NameKind, QueueName, RoutingKey};
 pub use placement::{Placement, Wait};
 pub use queue::{DELIVERY_LIMIT, Queue, QueueError, QueuePlan};
