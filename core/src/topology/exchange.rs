@@ -5,6 +5,7 @@ use std::fmt;
 use crate::table::Table;
 use crate::text::ShortString;
 use crate::topology::ExchangeName;
+use crate::topology::arguments::DELAYED_TYPE;
 
 /// How an exchange routes (AMQP 0-9-1, 1.6.2.1: `type`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,9 +109,21 @@ impl ExchangeDeclaration {
         };
         Self { name, kind, passive: false, durable: true, auto_delete: false, internal: false, arguments }
     }
-}
 
-const DELAYED_TYPE: ShortString = ShortString::from_static("x-delayed-type");
+    /// The question whether an exchange exists. The answer to a missing one is 404, which closes the channel.
+    #[must_use]
+    pub const fn passive(name: ExchangeName) -> Self {
+        Self {
+            name,
+            kind: ExchangeKind::Direct,
+            passive: true,
+            durable: false,
+            auto_delete: false,
+            internal: false,
+            arguments: Table::new(),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

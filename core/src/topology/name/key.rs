@@ -78,6 +78,9 @@ impl From<&QueueName> for RoutingKey {
 pub struct HeaderKey(ShortString);
 
 impl HeaderKey {
+    /// `x-ruststream-retry-count`, by which services that share a queue of plain messages count their retries.
+    pub const RETRY_COUNT: Self = Self(ShortString::from_static("x-ruststream-retry-count"));
+
     /// Checks a name.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::text::ShortString;
 use crate::topology::arguments::{
     DELIVERY_LIMIT as X_DELIVERY_LIMIT, MAX_PRIORITY, MESSAGE_TTL, classic, dead_letters_to, quorum,
 };
-use crate::topology::{HoldPlan, QueueDeclaration, QueueName};
+use crate::topology::{HoldPlan, QueueDeclaration, QueueName, Suffixes};
 
 /// The highest priority of a classic queue, unless told otherwise.
 const CLASSIC_TOP: u8 = 10;
@@ -122,6 +122,12 @@ impl QueuePlan {
     #[must_use]
     pub const fn dead_letters(&self) -> bool {
         self.queue.dead_letters
+    }
+
+    /// What stands between the name of the work queue and the names of what belongs to it.
+    #[must_use]
+    pub const fn suffixes(&self) -> &Suffixes {
+        &self.queue.suffixes
     }
 
     /// The hold queues.

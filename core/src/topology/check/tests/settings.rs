@@ -1,0 +1,90 @@
+use std::time::Duration;
+
+use super::*;
+
+fn subscribed(subscription: &Subscription) -> Topology {
+    Topology::new().subscription(subscription)
+}
+
+fn quorum() -> Subscription {
+    Subscription::new(plain("q").quorum())
+}
+
+#[test]
+fn attempts_of_a_quorum_queue_need_a_place_for_what_is_past_them_and_the_reverse() {
+    let dead = plain("q.dead");
+    finds(
+        &subscribed(&quorum().max_attempts(5)),
+        &["refused", "max_attempts is 5 and dead_letter is missing"],
+    );
+    finds(
+        &subscribed(&quorum().dead_letter(to("q.dead"))),
+        &["refused", "dead_letter is queue \"q.dead\" and max_attempts is missing", "say how many"],
+    );
+    fine(&subscribed(&quorum().max_attempts(5).dead_letter(to("q.dead"))).queue(&dead));
+    let classic = Subscription::new(plain("q"));
+    fine(&subscribed(&classic.clone().max_attempts(5)));
+    fine(&subscribed(&classic.dead_letter(to("q.dead"))).queue(&dead));
+}
+
+#[test]
+fn a_delivery_limit_that_says_something_else_than_the_attempts() {
+    let limited = |limit| {
+        let queue = plain("q").quorum().delivery_limit(limit);
+        subscribed(&Subscription::new(queue).max_attempts(5).dead_letter(to("q.dead")))
+            .queue(&plain("q.dead"))
+    };
+    finds(&limited(5), &["x-delivery-limit is 4 by its max_attempts and 5 by its delivery_limit"]);
+    fine(&limited(4));
+}
+
+#[test]
+fn delays_on_a_queue_that_may_be_gone_when_the_message_comes_back() {
+    let delayed = |queue| subscribed(&Subscription::new(queue).delay(Delay::waiting_queue()));
+    let exclusive = plain("q").exclusive(true).durable(false);
+    finds(&delayed(exclusive.clone()), &["refused", "it has a delay", "exclusive"]);
+    finds(&delayed(plain("q").auto_delete(true)), &["refused", "auto-delete"]);
+    finds(
+        &delayed(PlainQueue::server_named()),
+        &["refused, a queue that the server names", "after a reconnect"],
+    );
+    fine(&delayed(plain("q")));
+    fine(&subscribed(&Subscription::new(exclusive)));
+}
+
+#[test]
+fn a_queue_that_is_its_own_waiting_queue() {
+    let found = texts(&subscribed(&Subscription::new(plain("q")).delay(Delay::named(queue_name("q")))));
+    assert!(found.iter().any(|text| text.contains("delivered at once")), "{found:?}");
+    fine(&subscribed(&Subscription::new(plain("q")).delay(Delay::named(queue_name("q.later")))));
+}
+
+#[test]
+fn a_length_limit_on_a_queue_with_delays() {
+    let limited = || Subscription::new(plain("q").max_length(10));
+    let words = ["refused", "x-max-length is 10 on a queue with delays", "lost without a word"];
+    for delay in [Delay::holds(), Delay::waiting_queue(), Delay::delayed_exchange()] {
+        finds(&subscribed(&limited().delay(delay)), &words);
+    }
+    let bytes = Subscription::new(plain("q").max_length_bytes(10)).delay(Delay::holds());
+    finds(&subscribed(&bytes), &["refused", "x-max-length-bytes is 10"]);
+    let raw_limit = raw("q", &[("x-max-length", 10_i64.into())]);
+    finds(&subscribed(&Subscription::new(raw_limit.clone()).delay(Delay::holds())), &words);
+    let jobs = Queue::new("q").unwrap().max_priority(0).plan().unwrap();
+    let found = texts(&with(&raw_limit).job_queue(&jobs));
+    assert!(found.iter().any(|text| text.contains(words[1])), "{found:?}");
+    // Without a delay that was asked for there is none.
+    fine(&subscribed(&limited()));
+    fine(&subscribed(&Subscription::new(raw_limit)));
+    fine(&subscribed(&Subscription::new(plain("q")).delay(Delay::holds())));
+}
+
+#[test]
+fn a_time_to_live_on_a_queue_with_delays() {
+    let ttl = Duration::from_secs(60);
+    let words =
+        ["warned", "x-message-ttl is 60000 on a queue with delays", "not consumed within 60000 ms dies"];
+    finds(&subscribed(&Subscription::new(plain("q").message_ttl(ttl))), &words);
+    finds(&Topology::new().job_queue(&Queue::new("q").unwrap().message_ttl(ttl).plan().unwrap()), &words);
+    fine(&Topology::new().job_queue(&Queue::new("q").unwrap().plan().unwrap()));
+}

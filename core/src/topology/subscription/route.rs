@@ -1,0 +1,80 @@
+//! What a subscription's queue is bound to.
+
+use crate::table::{Table, Value};
+use crate::text::ShortString;
+use crate::topology::{Binding, BindingDestination, Exchange, ExchangeName, RoutingKey};
+
+/// A route into the queue of a [`Subscription`](super::Subscription): from an exchange that is declared with it, or
+/// from one that exists.
+///
+/// ```
+/// # use leveret_core::topology::{Exchange, ExchangeKind, ExchangeName, RoutingKey, Route};
+/// let events = Exchange::new(ExchangeName::new("shop.events")?, ExchangeKind::Topic);
+/// let orders = Route::from(events).routing_key(RoutingKey::new("orders.#")?);
+/// let logs = Route::from_existing(ExchangeName::new("amq.rabbitmq.log")?);
+/// # let _ = (orders, logs);
+/// # Ok::<(), leveret_core::topology::NameError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    source: Source,
+    routing_key: RoutingKey,
+    arguments: Table,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    Declared(Exchange),
+    Existing(ExchangeName),
+}
+
+impl Route {
+    /// From an exchange that exists, such as `amq.topic`.
+    #[must_use]
+    pub const fn from_existing(exchange: ExchangeName) -> Self {
+        Self { source: Source::Existing(exchange), routing_key: RoutingKey::EMPTY, arguments: Table::new() }
+    }
+
+    /// What the exchange compares the message's routing key with. Default empty, as fanout and headers exchanges take
+    /// it.
+    #[must_use]
+    pub fn routing_key(self, routing_key: RoutingKey) -> Self {
+        Self { routing_key, ..self }
+    }
+
+    /// What a headers exchange compares the message's headers with.
+    #[must_use]
+    pub fn argument(mut self, name: ShortString, value: impl Into<Value>) -> Self {
+        self.arguments.insert(name, value);
+        self
+    }
+
+    /// The exchange, where it is declared with the subscription.
+    #[must_use]
+    pub const fn declared(&self) -> Option<&Exchange> {
+        match &self.source {
+            Source::Declared(exchange) => Some(exchange),
+            Source::Existing(_) => None,
+        }
+    }
+
+    /// The binding to a queue; the empty name means the queue that was declared last.
+    pub(super) fn binding(&self, queue: ShortString) -> Binding {
+        let source = match &self.source {
+            Source::Declared(exchange) => exchange.name().clone(),
+            Source::Existing(name) => name.clone(),
+        };
+        Binding {
+            source,
+            destination: BindingDestination::Queue(queue),
+            routing_key: self.routing_key.clone(),
+            arguments: self.arguments.clone(),
+        }
+    }
+}
+
+impl From<Exchange> for Route {
+    fn from(exchange: Exchange) -> Self {
+        Self { source: Source::Declared(exchange), routing_key: RoutingKey::EMPTY, arguments: Table::new() }
+    }
+}
