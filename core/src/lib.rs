@@ -10,7 +10,7 @@
 //! |---|---|
 //! | the whole job queue, in your own loop | [`session`], whose documentation numbers the run loop |
 //! | one AMQP 0-9-1 connection | [`connection`] |
-//! | names, arguments and descriptions of queues | [`topology`] |
+//! | names and descriptions of queues and exchanges, and what is wrong with them | [`topology`] |
 //! | rounding of delays, leases of hold queues | [`delay`] |
 //! | when to try again | [`retry`] |
 //! | the JSON of a job | [`envelope`] |

@@ -10,6 +10,7 @@ pub mod lanes_ops;
 pub mod lease_ops;
 pub mod ledger_ops;
 pub mod mismatch_text;
+pub mod name_roundtrip;
 pub mod server_bytes;
 pub mod short_string;
 pub mod uri;
@@ -25,6 +26,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("lease_ops", lease_ops::body),
     ("ledger_ops", ledger_ops::body),
     ("mismatch_text", mismatch_text::body),
+    ("name_roundtrip", name_roundtrip::body),
     ("server_bytes", server_bytes::body),
     ("short_string", short_string::body),
     ("uri", uri::body),

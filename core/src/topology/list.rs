@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::argument_list::ArgumentList;
 use super::binding::{Binding, BindingDestination};
 use super::check::names::{Family, exchanges_differ, queues_differ};
 use super::check::{Finding, Problem, Subject};
@@ -104,13 +105,13 @@ impl Topology {
             if let Some(DelayPlan::WaitingQueue(plan)) = &draft.delay {
                 self.waiting.insert(plan.name().clone());
             }
-            if let Some(DelayPlan::Holds(_)) = &draft.delay {
+            if let Some(delay) = &draft.delay {
                 self.families.push(Family {
                     queue: queue.clone(),
                     suffixes: subscription.used_suffixes().clone(),
                     is_job_queue: false,
                     dead: false,
-                    holds: true,
+                    holds: matches!(delay, DelayPlan::Holds(_)),
                 });
             }
             if let Some(target) = draft.published_dead_letter {
@@ -134,7 +135,7 @@ impl Topology {
     /// With a queue.
     #[must_use]
     pub fn queue(mut self, queue: &PlainQueue) -> Self {
-        let (declaration, conflicts) = queue.draft(super::argument_list::ArgumentList::default());
+        let (declaration, conflicts) = queue.draft(ArgumentList::default());
         let name = declaration.name.clone();
         self.found.extend(conflicts.into_iter().map(|problem| Finding::of_queue(name.clone(), problem)));
         self.add_queue(declaration);
@@ -171,6 +172,11 @@ impl Topology {
             queue.chain(bindings.iter().cloned().map(Declaration::Binding))
         });
         named.chain(server_named)
+    }
+
+    /// The queues with a name, then those that the server names.
+    pub(super) fn all_queues(&self) -> impl Iterator<Item = &QueueDeclaration> {
+        self.queues.iter().chain(self.server_named.iter().map(|(queue, _)| queue))
     }
 
     fn add_exchange(&mut self, exchange: ExchangeDeclaration) {

@@ -10,7 +10,7 @@ use leveret_core::topology::{DelayPlan, HoldPlan, QueueName, Suffixes, WaitingQu
 const DELAY: Duration = Duration::from_millis(64_321);
 
 fn queue() -> QueueName {
-    QueueName::new("shop.emails").expect("a good name")
+    QueueName::new("a-shop-in-town.emails.outgoing").expect("a good name")
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod delays;
 mod raw;
+mod refused;
 
 use std::thread::sleep;
 use std::time::Duration;

@@ -143,15 +143,15 @@ pub enum Problem {
     DelayIntoItself,
     /// Hold queues are declared on demand, and this client declares nothing.
     HoldsWithoutDeclaring,
-    /// A length limit on a queue with holds: what is released into a full queue is lost without a word.
-    HoldsBesideLengthLimit {
+    /// A length limit on a queue with delays: what is released into a full queue is lost without a word.
+    DelaysBesideLengthLimit {
         /// The argument.
         argument: ShortString,
         /// Its value.
         value: Value,
     },
-    /// A time to live on a queue with holds: what comes back dies if it is not consumed in time.
-    HoldsBesideTtl {
+    /// A time to live on a queue with delays: what comes back dies if it is not consumed in time.
+    DelaysBesideTtl {
         /// The time to live.
         ttl: Value,
     },
@@ -232,7 +232,7 @@ impl Problem {
         match self {
             Self::LeaseOfQuorumQueue { .. }
             | Self::TransientShared
-            | Self::HoldsBesideTtl { .. }
+            | Self::DelaysBesideTtl { .. }
             | Self::DeadLetterCycle { certain: false, .. }
             | Self::DeadLetterTargetUnknown { .. }
             | Self::AlternateUnknown { .. }

@@ -22,6 +22,7 @@ mod wording;
 mod tests;
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use finding::{Finding, Problem, Severity, ShortLived, Subject};
 
@@ -30,8 +31,9 @@ use crate::text::ShortString;
 
 impl Topology {
     /// What is wrong with it: the refused first, each kind in the order of what was described. Without a finding that
-    /// is [`Severity::Refused`], RabbitMQ declares all of it on an empty virtual host, and nothing of it loses
-    /// messages without a word.
+    /// is [`Severity::Refused`], RabbitMQ takes all of it on an empty virtual host, as far as exchange types need no
+    /// plugin and what findings warn of is there; and nothing of it loses messages without a word, but for what
+    /// findings warn of.
     ///
     /// It answers for every input, and takes time in proportion to the size of the topology, apart from sorting.
     #[must_use]
@@ -40,14 +42,14 @@ impl Topology {
         for exchange in &self.exchanges {
             arguments::check_exchange(exchange, &mut found);
         }
-        for queue in self.queues.iter().chain(self.server_named.iter().map(|(queue, _)| queue)) {
+        for queue in self.all_queues() {
             arguments::check_queue(queue, &mut found);
         }
         names::check(&self.queues, &self.families, &mut found);
         targets::check(self, &mut found);
         let graph = routes::Graph::new(self);
         targets::check_dead_letters(&graph, &mut found);
-        let queue_names: Vec<ShortString> = self.queues.iter().map(|queue| queue.name.clone()).collect();
+        let queue_names: Vec<ShortString> = self.all_queues().map(|queue| queue.name.clone()).collect();
         cycles::check(&graph, &queue_names, &mut found);
         settle(found)
     }
@@ -59,9 +61,8 @@ fn settle(found: Vec<Finding>) -> Vec<Finding> {
         Problem::BelongsToAnother { .. } => Some(finding.subject.clone()),
         _ => None,
     };
-    let explained: std::collections::BTreeSet<Subject> =
-        found.iter().filter_map(belongs_to_another).collect();
-    let mut said = std::collections::BTreeMap::<Subject, Vec<Problem>>::new();
+    let explained: BTreeSet<Subject> = found.iter().filter_map(belongs_to_another).collect();
+    let mut said = BTreeMap::<Subject, Vec<Problem>>::new();
     let mut kept = Vec::with_capacity(found.len());
     for finding in found {
         let differs = matches!(finding.problem, Problem::DescriptionsDiffer { .. });

@@ -14,7 +14,7 @@ use crate::topology::{
 
 static DEFAULT: Suffixes = Suffixes::DEFAULT;
 
-/// A queue with a family: what its descriptions say belongs to it.
+/// A queue with dead letters or delays: what its description says belongs to it.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::topology) struct Family {
     pub(in crate::topology) queue: QueueName,

@@ -28,7 +28,7 @@ pub(super) enum Certainty {
 }
 use Certainty::{Certain, Possible};
 
-/// The graph. The first nodes are the queues, in their order.
+/// The graph. The first nodes are the queues, in the order of `Topology::all_queues`.
 pub(super) struct Graph {
     pub(super) edges: Vec<Vec<(usize, Certainty)>>,
     /// Every target of dead letters, of which queue it is, and its node.
@@ -103,13 +103,17 @@ impl<'a> Builder<'a> {
     fn new(topology: &'a Topology) -> Self {
         let queue_at: BTreeMap<&str, usize> =
             topology.queues.iter().enumerate().map(|(at, queue)| (queue.name.as_str(), at)).collect();
-        let elsewhere = topology.queues.len();
+        let elsewhere = topology.queues.len() + topology.server_named.len();
         let mut bound: BTreeMap<&str, Bindings> = BTreeMap::new();
-        for binding in &topology.bindings {
+        let of_named = topology.bindings.iter().map(|binding| (binding, elsewhere));
+        let of_server_named = (topology.queues.len()..)
+            .zip(&topology.server_named)
+            .flat_map(|(at, (_, bindings))| bindings.iter().map(move |binding| (binding, at)));
+        for (binding, unnamed) in of_named.chain(of_server_named) {
             let at = bound.entry(binding.source.as_str()).or_default();
             let target = match &binding.destination {
                 BindingDestination::Queue(name) => {
-                    let queue = queue_at.get(name.as_str()).copied().unwrap_or(elsewhere);
+                    let queue = queue_at.get(name.as_str()).copied().unwrap_or(unnamed);
                     at.queues.push(queue);
                     Target::Queue(queue)
                 }
@@ -144,7 +148,7 @@ impl<'a> Builder<'a> {
 
     fn build(mut self, topology: &'a Topology) -> Graph {
         let mut dead_letters = Vec::new();
-        for (at, queue) in topology.queues.iter().enumerate() {
+        for (at, queue) in topology.all_queues().enumerate() {
             let Some(exchange) = text(&queue.arguments, &DEAD_LETTER_EXCHANGE) else { continue };
             let key = text(&queue.arguments, &DEAD_LETTER_ROUTING_KEY).map(ShortString::truncated);
             let target = (ShortString::truncated(exchange), key);

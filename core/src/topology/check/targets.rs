@@ -1,5 +1,5 @@
 //! What declarations refer to: sources and destinations of bindings, alternate exchanges, targets of dead letters;
-//! and what queues must not have because holds release messages into them.
+//! and what queues must not have because delayed messages are released into them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub(super) fn check(topology: &Topology, found: &mut Vec<Finding>) {
             check_source(binding, &queue.name, &is_known, found);
         }
     }
-    for family in topology.families.iter().filter(|family| family.holds) {
+    for family in &topology.families {
         if let Some(queue) = queues.get(family.queue.as_str()) {
             check_limits(queue, found);
         }
@@ -81,15 +81,15 @@ fn of_binding(binding: &Binding, destination: &ShortString, problem: Problem) ->
     Finding { subject: Subject::Binding { source, destination }, problem }
 }
 
-/// What a hold releases is published by the broker, which asks nobody whether it was taken.
+/// What has waited is published by the broker, which asks nobody whether it was taken.
 fn check_limits(queue: &QueueDeclaration, found: &mut Vec<Finding>) {
     for argument in [MAX_LENGTH, MAX_LENGTH_BYTES] {
         if let Some(value) = queue.arguments.get(&argument).cloned() {
-            let problem = Problem::HoldsBesideLengthLimit { argument, value };
+            let problem = Problem::DelaysBesideLengthLimit { argument, value };
             found.push(Finding::of_queue(queue.name.clone(), problem));
         }
     }
     if let Some(ttl) = queue.arguments.get(&MESSAGE_TTL).cloned() {
-        found.push(Finding::of_queue(queue.name.clone(), Problem::HoldsBesideTtl { ttl }));
+        found.push(Finding::of_queue(queue.name.clone(), Problem::DelaysBesideTtl { ttl }));
     }
 }

@@ -91,14 +91,14 @@ impl fmt::Display for Problem {
                 "its delay is in hold queues, which are declared on demand, and this client declares nothing: let it \
                  declare them, or name a waiting queue that exists"
             ),
-            Self::HoldsBesideLengthLimit { argument, value } => write!(
+            Self::DelaysBesideLengthLimit { argument, value } => write!(
                 f,
-                "{argument} is {value:?} on a queue with holds: what a hold releases into a full queue is lost without \
-                 a word; leave the limit out"
+                "{argument} is {value:?} on a queue with delays: what is released into a full queue is lost without a \
+                 word; leave the limit or the delay out"
             ),
-            Self::HoldsBesideTtl { ttl } => write!(
+            Self::DelaysBesideTtl { ttl } => write!(
                 f,
-                "x-message-ttl is {ttl:?} on a queue with holds: a message that comes back and is not consumed within \
+                "x-message-ttl is {ttl:?} on a queue with delays: a message that comes back and is not consumed within \
                  {ttl:?} ms dies; leave it out if none may"
             ),
             Self::NotTheHoldOfItsName { owner, property, value, wanted } => write!(
@@ -129,13 +129,13 @@ impl fmt::Display for Problem {
                 let way = if *certain { "come around" } else { "can come around, depending on their keys" };
                 write!(f, "messages that die by themselves {way}: ")?;
                 for queue in queues {
-                    write!(f, "{:?} -> ", queue.as_str())?;
+                    write!(f, "{} -> ", Named(Some(queue)))?;
                 }
                 write!(
                     f,
-                    "{:?}; the broker drops such a message where nothing on the way rejected it: end the way in a queue \
+                    "{}; the broker drops such a message where nothing on the way rejected it: end the way in a queue \
                      without dead-lettering, or let a consumer reject",
-                    queues.first().map_or("", ShortString::as_str)
+                    Named(queues.first())
                 )
             }
             Self::DeadLetterTargetUnknown { exchange, routing_key } => {
@@ -186,6 +186,18 @@ const fn part(role: Role) -> &'static str {
         Role::Hold { .. } => "a hold queue",
         Role::Waiting => "the waiting queue",
         Role::DelayedExchange => "the delayed exchange",
+    }
+}
+
+/// A queue on a way.
+struct Named<'a>(Option<&'a ShortString>);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.map_or("", ShortString::as_str) {
+            "" => f.write_str("a queue that the server names"),
+            name => write!(f, "{name:?}"),
+        }
     }
 }
 

@@ -29,8 +29,7 @@ impl DeadLetter {
     /// Straight into a queue, through the default exchange.
     #[must_use]
     pub fn to_queue(queue: &QueueName) -> Self {
-        // A queue name is shorter than the longest routing key and has none of the characters refused there.
-        Self { exchange: ExchangeName::DEFAULT, routing_key: RoutingKey::new(queue).ok() }
+        Self { exchange: ExchangeName::DEFAULT, routing_key: Some(RoutingKey::from(queue)) }
     }
 
     /// To an exchange, with the routing key that the message came with.

@@ -97,7 +97,8 @@ impl PlainQueue {
     ///
     /// [`NameError`] when the name is none for a queue.
     pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
-        Ok(Self { name: Some(QueueName::new(name)?), durable: true, ..Self::server_named() }.exclusive(false))
+        let name = Some(QueueName::new(name)?);
+        Ok(Self { name, durable: true, exclusive: false, ..Self::server_named() })
     }
 
     /// A queue that the server names when it is declared: classic, transient and exclusive, so that it ends
@@ -236,6 +237,13 @@ impl PlainQueue {
     #[must_use]
     pub const fn is_auto_delete(&self) -> bool {
         self.auto_delete
+    }
+
+    /// Whether its length is limited, by a setting or a raw argument.
+    pub(in crate::topology) fn has_length_limit(&self) -> bool {
+        let raw =
+            [MAX_LENGTH, MAX_LENGTH_BYTES].iter().any(|argument| self.arguments.get(argument).is_some());
+        raw || self.max_length.is_some() || self.max_length_bytes.is_some()
     }
 
     /// What is sent to the broker.

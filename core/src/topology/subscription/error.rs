@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::delay::ExactDelaysError;
+use crate::lane::{LaneCountError, PrefetchTooSmall};
 use crate::text::ShortString;
 use crate::topology::Finding;
 
@@ -15,20 +16,22 @@ pub enum SubscriptionError {
         /// The queue; empty for one that the server names.
         queue: ShortString,
     },
-    /// No lane to run a delivery in.
-    LanesZero {
+    /// A number of lanes that cannot be had.
+    Lanes {
         /// The queue; empty for one that the server names.
         queue: ShortString,
+        /// What is wrong with it.
+        cause: LaneCountError,
     },
     /// Fewer deliveries in hand than lanes, so that some would never run anything.
     PrefetchBelowLanes {
         /// The queue; empty for one that the server names.
         queue: ShortString,
-        /// The prefetch.
-        prefetch: u16,
-        /// The number of lanes.
-        lanes: u16,
+        /// Both numbers.
+        cause: PrefetchTooSmall,
     },
+    /// A queue that the server names, for a client that declares nothing.
+    ServerNamedUndeclared,
     /// The exact delays of replicated holds cannot be kept.
     ExactDelays {
         /// The queue; empty for one that the server names.
@@ -49,14 +52,11 @@ impl fmt::Display for SubscriptionError {
                 "the prefetch of {} is 0, which AMQP takes as unlimited: set it from 1 to 65535",
                 Named(queue)
             ),
-            Self::LanesZero { queue } => {
-                write!(f, "{} has 0 lanes, and nothing would run: set them from 1 to 65535", Named(queue))
-            }
-            Self::PrefetchBelowLanes { queue, prefetch, lanes } => write!(
-                f,
-                "the prefetch of {} is {prefetch} with {lanes} lanes, some of which would never have anything to run: \
-                 set it to {lanes} or more, or take fewer lanes",
-                Named(queue)
+            Self::Lanes { queue, cause } => write!(f, "{}: {cause}", Named(queue)),
+            Self::PrefetchBelowLanes { queue, cause } => write!(f, "{}: {cause}", Named(queue)),
+            Self::ServerNamedUndeclared => f.write_str(
+                "a queue that the server names exists only where it is declared, and this client declares nothing: let \
+                 it declare the queue, or name one that exists",
             ),
             Self::ExactDelays { queue, cause } => {
                 write!(f, "the replicated holds of {}: {cause}", Named(queue))

@@ -88,14 +88,15 @@ impl Subscription {
         Self { prefetch, ..self }
     }
 
-    /// How many deliveries run at once, 1 to 65,535: those with one partition key one after another. Default 1.
+    /// How many deliveries run at once, 1 to 1,024: those with one partition key one after another. Default 1.
     #[must_use]
     pub fn lanes(self, lanes: u16) -> Self {
         Self { lanes, ..self }
     }
 
-    /// How delayed messages wait. Default [`Delay::holds`] where the client declares its topology and the queue lasts
-    /// (it is named, not exclusive, not auto-delete), and no delays elsewhere.
+    /// How delayed messages wait. Default [`Delay::holds`] where the client declares its topology, the queue lasts (it
+    /// is named, not exclusive, not auto-delete) and has no length limit; no delays elsewhere. What is released into a
+    /// full queue is lost, so a delay and a length limit together are refused.
     #[must_use]
     pub fn delay(self, delay: Delay) -> Self {
         Self { delay: Some(delay), ..self }
@@ -161,7 +162,8 @@ impl Subscription {
     /// # Errors
     ///
     /// [`SubscriptionError`] says which setting cannot be kept. Refused are also delays in holds, which are declared
-    /// on demand, and `max_attempts` or `dead_letter` of a quorum queue, whose arguments they are.
+    /// on demand; `max_attempts` or `dead_letter` of a quorum queue, whose arguments they are; and a queue that the
+    /// server names.
     pub fn plan_existing(&self) -> Result<SubscriptionPlan, SubscriptionError> {
         SubscriptionPlan::of(self, false)
     }

@@ -5,6 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use super::{Subscription, SubscriptionError};
 use crate::delay::ExactDelaysError;
+use crate::lane::{LaneCount, LanePlan};
 use crate::text::ShortString;
 use crate::topology::argument_list::ArgumentList;
 use crate::topology::arguments::DELIVERY_LIMIT;
@@ -21,8 +22,7 @@ pub struct SubscriptionPlan {
     declares: bool,
     declarations: Vec<Declaration>,
     delay: Option<DelayPlan>,
-    prefetch: NonZeroU16,
-    lanes: NonZeroU16,
+    lanes: LanePlan,
 }
 
 /// What a description comes to, right or wrong.
@@ -116,7 +116,7 @@ impl Subscription {
         };
         let holds = super::Delay::holds();
         let delay = match (&self.delay, short_lived) {
-            (None, None) if declares => &holds,
+            (None, None) if declares && !self.queue.has_length_limit() => &holds,
             (None, _) => return Ok(None),
             (Some(_), Some(because)) => {
                 report(Problem::DelayOnShortLived { because });
@@ -141,14 +141,14 @@ impl Subscription {
 impl SubscriptionPlan {
     pub(super) fn of(subscription: &Subscription, declares: bool) -> Result<Self, SubscriptionError> {
         let queue = || subscription.queue.name().map_or(ShortString::EMPTY, |name| name.as_short().clone());
-        let (prefetch, lanes) = (subscription.prefetch, subscription.lanes);
-        let (Some(prefetch), lanes) = (NonZeroU16::new(prefetch), NonZeroU16::new(lanes)) else {
-            return Err(SubscriptionError::PrefetchZero { queue: queue() });
-        };
-        let lanes = lanes.ok_or_else(|| SubscriptionError::LanesZero { queue: queue() })?;
-        if prefetch < lanes {
-            let (prefetch, lanes) = (prefetch.get(), lanes.get());
-            return Err(SubscriptionError::PrefetchBelowLanes { queue: queue(), prefetch, lanes });
+        let prefetch = NonZeroU16::new(subscription.prefetch)
+            .ok_or_else(|| SubscriptionError::PrefetchZero { queue: queue() })?;
+        let lanes = LaneCount::new(subscription.lanes)
+            .map_err(|cause| SubscriptionError::Lanes { queue: queue(), cause })?;
+        let lanes = LanePlan::new(lanes, prefetch)
+            .map_err(|cause| SubscriptionError::PrefetchBelowLanes { queue: queue(), cause })?;
+        if !declares && subscription.queue.name().is_none() {
+            return Err(SubscriptionError::ServerNamedUndeclared);
         }
         let draft = subscription.draft(declares);
         if let Some(cause) = draft.exact_delays {
@@ -162,7 +162,6 @@ impl SubscriptionPlan {
                 declares,
                 declarations: draft.declarations,
                 delay: draft.delay,
-                prefetch,
                 lanes,
             }),
         }
@@ -212,12 +211,12 @@ impl SubscriptionPlan {
     /// How many deliveries are in hand at once, at least the number of lanes.
     #[must_use]
     pub const fn prefetch(&self) -> NonZeroU16 {
-        self.prefetch
+        self.lanes.prefetch()
     }
 
-    /// How many deliveries run at once.
+    /// How many deliveries run at once, and how many are in hand for that.
     #[must_use]
-    pub const fn lanes(&self) -> NonZeroU16 {
+    pub const fn lanes(&self) -> LanePlan {
         self.lanes
     }
 

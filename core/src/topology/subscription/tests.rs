@@ -108,6 +108,7 @@ fn holds_are_the_default_where_they_can_be_declared_and_come_back() {
     assert_eq!(kind(&planned(plain("q"))), Some(crate::delay::HoldKind::Expiring));
     assert_eq!(kind(&planned(plain("q").quorum())), Some(crate::delay::HoldKind::Replicated));
     assert_eq!(planned(plain("q").auto_delete(true)).delay(), None);
+    assert_eq!(planned(plain("q").max_length(10)).delay(), None);
     assert_eq!(planned(PlainQueue::server_named()).delay(), None);
     assert_eq!(Subscription::new(plain("q")).plan_existing().unwrap().delay(), None);
 
@@ -123,6 +124,13 @@ fn holds_are_the_default_where_they_can_be_declared_and_come_back() {
 fn holds_of_a_client_that_declares_nothing_are_refused() {
     let error = Subscription::new(plain("q")).delay(Delay::holds()).plan_existing().unwrap_err();
     assert!(error.to_string().contains("declared on demand, and this client declares nothing"), "{error}");
+}
+
+#[test]
+fn a_server_named_queue_is_there_only_for_a_client_that_declares_it() {
+    let subscription = Subscription::new(PlainQueue::server_named());
+    assert!(subscription.plan().is_ok());
+    assert_eq!(subscription.plan_existing().unwrap_err(), SubscriptionError::ServerNamedUndeclared);
 }
 
 #[test]
@@ -164,15 +172,15 @@ fn a_classic_queue_leaves_the_counting_to_a_header() {
 fn the_prefetch_is_never_unlimited_and_keeps_every_lane_busy() {
     let plan = |prefetch, lanes| Subscription::new(plain("q")).prefetch(prefetch).lanes(lanes).plan();
     assert!(plan(0, 1).unwrap_err().to_string().contains("unlimited"));
-    assert!(matches!(plan(8, 0), Err(SubscriptionError::LanesZero { .. })));
+    assert!(matches!(plan(8, 0), Err(SubscriptionError::Lanes { .. })));
     let error = plan(7, 8).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the prefetch of the subscription of queue q is 7 with 8 lanes, some of which would never have anything to run: \
-         set it to 8 or more, or take fewer lanes"
+        "the subscription of queue q: 8 lanes need a prefetch count of at least 8 (better 32), found 7: raise it, or take \
+         fewer lanes"
     );
     let fits = plan(8, 8).unwrap();
-    assert_eq!((fits.prefetch().get(), fits.lanes().get()), (8, 8));
+    assert_eq!((fits.prefetch().get(), fits.lanes().lanes().get()), (8, 8));
 }
 
 #[test]

@@ -121,8 +121,24 @@ fn exchanges_that_are_bound_in_a_circle_are_no_circle_of_dead_letters() {
 fn a_waiting_queue_is_left_by_the_expiration_of_each_message() {
     let waits = Subscription::new(plain("q")).delay(Delay::waiting_queue());
     fine(&Topology::new().subscription(&waits));
-    let back = Subscription::new(expires("q", "q.retry")).delay(Delay::waiting_queue());
-    finds(&Topology::new().subscription(&back), &["refused", "\"q\" -> \"q.retry\" -> \"q\""]);
+    let full = plain("q").max_length(9).dead_letter(to("q.retry"));
+    let back = Subscription::new(full).delay(Delay::waiting_queue());
+    let found = texts(&Topology::new().subscription(&back));
+    assert!(found.iter().any(|text| text.contains("\"q\" -> \"q.retry\" -> \"q\"")), "{found:?}");
+}
+
+#[test]
+fn a_queue_that_the_server_names_can_be_on_the_way_too() {
+    let dead = DeadLetter::to_exchange(exchange_name("x"));
+    let subscription =
+        |queue| Subscription::new(queue).bind(Exchange::new(exchange_name("x"), ExchangeKind::Fanout));
+    let stays = subscription(PlainQueue::server_named().message_ttl(SECOND));
+    // Its being bound to the exchange is a target for the dead letters of others.
+    let other = plain("q").dead_letter(dead.clone());
+    fine(&Topology::new().subscription(&stays).queue(&other));
+    let comes_around = subscription(PlainQueue::server_named().message_ttl(SECOND).dead_letter(dead));
+    let topology = Topology::new().subscription(&stays).subscription(&comes_around);
+    finds(&topology, &["a queue that the server names -> a queue that the server names"]);
 }
 
 #[test]

@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn a_plan_declares_nothing_that_a_check_refuses(subscription in subscriptions()) {
         let Ok(plan) = subscription.plan() else { return Ok(()) };
-        prop_assert!(plan.prefetch() >= plan.lanes());
+        prop_assert!(plan.prefetch().get() >= plan.lanes().lanes().get());
         let topology = plan.declarations().iter().cloned().fold(Topology::new(), Topology::declaration);
         let refused: Vec<String> = topology
             .check()

@@ -60,25 +60,30 @@ fn a_queue_that_is_its_own_waiting_queue() {
 }
 
 #[test]
-fn a_length_limit_on_a_queue_with_holds() {
-    let limited = Subscription::new(plain("q").max_length(10));
-    finds(
-        &subscribed(&limited),
-        &["refused", "x-max-length is 10 on a queue with holds", "lost without a word"],
-    );
-    finds(
-        &subscribed(&Subscription::new(plain("q").max_length_bytes(10))),
-        &["refused", "x-max-length-bytes is 10"],
-    );
-    fine(&subscribed(&limited.delay(Delay::waiting_queue())));
-    fine(&subscribed(&Subscription::new(plain("q"))));
+fn a_length_limit_on_a_queue_with_delays() {
+    let limited = || Subscription::new(plain("q").max_length(10));
+    let words = ["refused", "x-max-length is 10 on a queue with delays", "lost without a word"];
+    for delay in [Delay::holds(), Delay::waiting_queue(), Delay::delayed_exchange()] {
+        finds(&subscribed(&limited().delay(delay)), &words);
+    }
+    let bytes = Subscription::new(plain("q").max_length_bytes(10)).delay(Delay::holds());
+    finds(&subscribed(&bytes), &["refused", "x-max-length-bytes is 10"]);
+    let raw_limit = raw("q", &[("x-max-length", 10_i64.into())]);
+    finds(&subscribed(&Subscription::new(raw_limit.clone()).delay(Delay::holds())), &words);
+    let jobs = Queue::new("q").unwrap().max_priority(0).plan().unwrap();
+    let found = texts(&with(&raw_limit).job_queue(&jobs));
+    assert!(found.iter().any(|text| text.contains(words[1])), "{found:?}");
+    // Without a delay that was asked for there is none.
+    fine(&subscribed(&limited()));
+    fine(&subscribed(&Subscription::new(raw_limit)));
+    fine(&subscribed(&Subscription::new(plain("q")).delay(Delay::holds())));
 }
 
 #[test]
-fn a_time_to_live_on_a_queue_with_holds() {
+fn a_time_to_live_on_a_queue_with_delays() {
     let ttl = Duration::from_secs(60);
     let words =
-        ["warned", "x-message-ttl is 60000 on a queue with holds", "not consumed within 60000 ms dies"];
+        ["warned", "x-message-ttl is 60000 on a queue with delays", "not consumed within 60000 ms dies"];
     finds(&subscribed(&Subscription::new(plain("q").message_ttl(ttl))), &words);
     finds(&Topology::new().job_queue(&Queue::new("q").unwrap().message_ttl(ttl).plan().unwrap()), &words);
     fine(&Topology::new().job_queue(&Queue::new("q").unwrap().plan().unwrap()));
