@@ -78,7 +78,8 @@ pub struct ConnectionConfig {
     pub max_unsent_bytes: usize,
     /// The largest body, in bytes, sent or received. Default 128 MiB.
     ///
-    /// A larger publish is refused; a larger delivery closes the connection, since it cannot be skipped.
+    /// A larger publish is refused. A larger delivery comes without its body, which is skipped as it arrives:
+    /// [`Content::body`](super::Content::body) is [`Oversized`](super::Oversized).
     pub max_message_bytes: u64,
     /// How many publishes of one channel there may be, counted from the first that waits for its confirm: those
     /// after it count also when they are confirmed. Default 65,536.

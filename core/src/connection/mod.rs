@@ -34,6 +34,14 @@
 //! the size they claim; queued publishes, unconfirmed publishes, unanswered commands and events have limits.
 //! [`ConnectionConfig`] states them. Acknowledgements are not limited here: there is one per delivery, and
 //! deliveries are limited by the prefetch.
+//!
+//! # Settling
+//!
+//! Each delivery is settled once, by [`ack`](Connection::ack), [`nack`](Connection::nack) or
+//! [`reject`](Connection::reject); a settlement of anything else is refused and nothing is sent, where RabbitMQ
+//! would close the channel. Acknowledgements that are due together leave as one `multiple` where no delivery
+//! that is still in hand stands before them. They overtake what is queued on other channels to be published, and
+//! nothing that was asked for earlier on their own.
 
 mod channel;
 mod commands;
@@ -49,6 +57,7 @@ mod outgoing;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod unacked;
 pub mod uri;
 
 use std::fmt;
@@ -68,13 +77,16 @@ use crate::wire::method;
 
 pub use self::channel::ChannelId;
 pub use self::config::{ConnectionConfig, Credentials};
-pub use self::content::{Content, Delivery};
+pub use self::content::{Content, Delivery, Oversized};
 pub use self::error::{CommandError, ConnectionError, HandshakeStage, ProtocolError, PublishError};
 pub use self::event::{ChannelClosed, Event, Returned, ServerInfo, Verdict};
 pub use self::negotiated::Negotiated;
 pub use self::timers::TimerKind;
 pub use self::uri::{Uri, UriError};
-pub use crate::wire::{CloseReason, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion, SendBuf};
+pub use crate::wire::{
+    CloseReason, ConsumeOptions, DeleteIf, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion,
+    SendBuf,
+};
 
 /// The smallest `frame_max` that leveret asks for, in bytes. RabbitMQ 4.1 and later refuse less.
 pub const MIN_FRAME_MAX: u32 = 8_192;
@@ -242,12 +254,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf) -> usize {
         self.timers.observe(now);
         let before = out.remaining();
-        let channels = &mut self.channels;
-        self.outgoing.transmit(out, |channel, sequence| {
-            if let Some(confirms) = channels.get(channel).and_then(|channel| channel.confirms.as_mut()) {
-                confirms.mark_sent(sequence);
-            }
-        });
+        self.outgoing.transmit(out, &mut self.channels);
         if self.heartbeat_due && out.remaining() == before && !out.is_full() {
             out.put_bytes(Bytes::from_static(&frame::HEARTBEAT));
         }
@@ -275,8 +282,14 @@ impl Connection {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop();
-        if let Some(Event::ChannelClosed { channel, .. }) = &event {
-            self.channels.free(*channel);
+        match &event {
+            Some(Event::ChannelClosed { channel, .. }) => self.channels.free(*channel),
+            Some(Event::Delivery(delivery) | Event::Got { delivery, .. }) => {
+                if let Some(channel) = self.channels.get(delivery.channel()) {
+                    channel.unacked.taken(delivery.delivery_tag());
+                }
+            }
+            _ => {}
         }
         event
     }
