@@ -54,7 +54,7 @@ fn replay(recording: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Event
                 asked = true;
                 let channel = pair.client.open_channel().unwrap();
                 pair.client.confirm_select(channel).unwrap();
-                pair.client.consume(channel, &short("q"), &short("tag")).unwrap();
+                pair.client.consume(channel, &short("q"), &short("tag"), &ConsumeOptions::default()).unwrap();
                 for _ in 0..3 {
                     pair.publish(1, "x").unwrap();
                 }

@@ -33,6 +33,7 @@ fn a_channel_that_the_server_closes_takes_its_publishes_with_it() {
 fn nothing_but_the_close_ok_is_sent_on_a_channel_that_the_server_closed() {
     let mut pair = Pair::confirming(1, config());
     pair.publish(1, vec![1; 400_000]).unwrap();
+    pair.deliver(1, 1..=5);
     for tag in 1..=5 {
         pair.client.ack(id(1), tag, false).unwrap();
     }
@@ -82,7 +83,7 @@ fn numbers_are_reused_and_run_out() {
 #[test]
 fn closing_a_channel_ends_what_waits_on_it() {
     let mut pair = Pair::confirming(1, config());
-    pair.client.consume(id(1), &short("q"), &short("tag")).unwrap();
+    pair.client.consume(id(1), &short("q"), &short("tag"), &ConsumeOptions::default()).unwrap();
     pair.client.cancel(id(1), &short("tag")).unwrap();
     pair.publish(1, "x").unwrap();
     pair.client.close_channel(id(1)).unwrap();
@@ -207,6 +208,7 @@ fn closes_of_a_connection_may_cross_and_anything_else_may_end_it() {
 #[test]
 fn a_close_of_the_connection_that_was_not_sent_is_not_acknowledged() {
     let mut pair = Pair::confirming(1, config());
+    pair.deliver(1, [1]);
     pair.client.ack(id(1), 1, false).unwrap();
     pair.client.close(pair.now, 200, "bye");
     pair.client.poll_transmit(pair.now, &mut SendBuf::new(1));
