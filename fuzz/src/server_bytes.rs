@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use leveret_core::connection::{Connection, ConnectionConfig, Credentials, Event, ReadOutcome, SendBuf};
+use leveret_core::connection::{
+    Connection, ConnectionConfig, ConsumeOptions, Credentials, Event, ReadOutcome, SendBuf,
+};
 use leveret_core::text::ShortString;
 use leveret_core::time::Instant;
 
@@ -79,7 +81,8 @@ fn use_a_channel(connection: &mut Connection) {
     };
     // Each is taken on a fresh channel; a refusal would only make the input less interesting.
     let _ = connection.confirm_select(channel);
-    let _ = connection.consume(channel, &queue, &ShortString::from_static("c"));
+    let _ = connection.consume(channel, &queue, &ShortString::from_static("c"), &ConsumeOptions::default());
+    let _ = connection.get(channel, &queue, false);
     let _ = connection.publish(channel, &message);
     let _ = connection.publish(channel, &message);
 }

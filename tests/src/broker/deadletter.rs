@@ -53,7 +53,7 @@ impl Broker {
         let Some(Death { queue, reason, message }) = self.deaths.pop_front() else { return false };
         let exchange = Key { vhost: queue.vhost.clone(), name: message.exchange.clone() };
         // RabbitMQ: a missing exchange or queue loses the message silently.
-        let mut targets = self.route(&exchange, &message.routing_key);
+        let mut targets = self.route(&exchange, &message);
         targets.retain(|target| !is_cycle(message.properties.headers(), target));
         let message = Arc::new(message);
         let mut taken = 0;

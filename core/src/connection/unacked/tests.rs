@@ -149,7 +149,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_024))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     /// Whatever is settled, and whenever it is sent: the broker takes every frame, and of each delivery learns
     /// exactly what was decided.
