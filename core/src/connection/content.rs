@@ -9,7 +9,7 @@ use super::error::ProtocolError;
 use super::event::Returned;
 use crate::message::Properties;
 use crate::text::ShortString;
-use crate::wire::method::{Deliver, GetOk};
+use crate::wire::method::{Deliver, GetOk, Return};
 use crate::wire::{PropertiesError, SHARE_THRESHOLD, lossy, properties};
 
 /// A message that the server gave to one of our consumers, or for a `basic.get`.
@@ -191,10 +191,15 @@ pub(super) enum Received {
     Delivery(Delivery),
     /// The answer to a `basic.get`, with the number of messages left.
     Got(Delivery, u32),
-    /// Its properties hold the mark of the publish. Its body is not kept.
+    /// Of a publish that gets a verdict. Its properties hold the mark of that. Its body is not kept.
     Return {
         returned: Returned,
         properties: Bytes,
+    },
+    /// Of a publish that gets none.
+    ReturnedMessage {
+        returned: Returned,
+        content: Content,
     },
 }
 
@@ -232,7 +237,7 @@ enum Stage {
 #[derive(Debug)]
 enum Gathered {
     Kept(BytesMut),
-    /// Nothing, since nobody asks for it: that of a return.
+    /// Nothing, since nobody asks for it: that of a publish that gets a verdict.
     Unwanted,
     /// Nothing, since it is too large.
     Skipped {
@@ -246,6 +251,7 @@ enum Carrier {
     Deliver { consumer_tag: ShortString, head: Head },
     Get { head: Head, messages: u32 },
     Return(Returned),
+    ReturnedMessage { returned: Returned, exchange: ShortString, routing_key: ShortString },
 }
 
 /// What deliveries and the answers to `basic.get` have in common.
@@ -299,10 +305,16 @@ impl Assembly {
         self.stage = Stage::Header(Carrier::Get { head, messages: got.messages });
     }
 
-    /// Begins a return. The channel must be idle.
-    pub(super) fn returned(&mut self, returned: Returned) {
+    /// Begins a return, whose message is wanted where `keep` says so. The channel must be idle.
+    pub(super) fn returned(&mut self, method: Return<'_>, keep: bool) {
         debug_assert!(self.is_idle(), "a method came within content");
-        self.stage = Stage::Header(Carrier::Return(returned));
+        let returned = Returned { code: method.code, text: method.text };
+        self.stage = Stage::Header(if keep {
+            let (exchange, routing_key) = (lossy(method.exchange), lossy(method.routing_key));
+            Carrier::ReturnedMessage { returned, exchange, routing_key }
+        } else {
+            Carrier::Return(returned)
+        });
     }
 
     /// Takes the payload of a header frame. A body of more than `limit` bytes is going to be skipped.
@@ -364,6 +376,10 @@ impl Assembly {
     fn complete(&self, carrier: Carrier, properties: Bytes, body: Result<Bytes, Oversized>) -> Received {
         let (consumer_tag, head, left) = match carrier {
             Carrier::Return(returned) => return Received::Return { returned, properties },
+            Carrier::ReturnedMessage { returned, exchange, routing_key } => {
+                let content = Content { exchange, routing_key, properties, body };
+                return Received::ReturnedMessage { returned, content };
+            }
             Carrier::Deliver { consumer_tag, head } => (consumer_tag, head, None),
             Carrier::Get { head, messages } => (ShortString::EMPTY, head, Some(messages)),
         };

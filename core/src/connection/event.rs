@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use super::content::Delivery;
+use super::content::{Content, Delivery};
 use super::{ChannelId, CloseReason, ConnectionError, Negotiated};
 use crate::text::ShortString;
 
@@ -146,6 +146,16 @@ pub enum Event {
         /// What became of it.
         verdict: Verdict,
     },
+    /// A mandatory publish that gets no verdict, since its channel does not confirm, reached no queue. In
+    /// transactions it comes with the commit.
+    Returned {
+        /// The channel.
+        channel: ChannelId,
+        /// Why it came back.
+        returned: Returned,
+        /// The message.
+        content: Content,
+    },
     /// A channel ended. Verdicts of its open publishes came before; commands that were not answered will not be.
     ChannelClosed {
         /// The channel. Its number may come back with the next channel, once this event is taken out.
@@ -267,6 +277,7 @@ impl Events {
 fn content_bytes(event: &Event) -> usize {
     match event {
         Event::Delivery(delivery) | Event::Got { delivery, .. } => delivery.content().bytes(),
+        Event::Returned { content, .. } => content.bytes(),
         _ => 0,
     }
 }

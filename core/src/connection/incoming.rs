@@ -4,7 +4,7 @@ use super::channel::{Channel, Closing, Consumer, Reply};
 use super::confirms::Confirmed;
 use super::content::{Chunk, Delivery, Received};
 use super::error::ProtocolError;
-use super::event::{Event, Returned, Verdict};
+use super::event::{Event, Verdict};
 use super::outgoing::Item;
 use super::{ChannelClosed, ChannelId, CloseReason, Connection, ConnectionError, HandshakeStage, Phase};
 use crate::time::Instant;
@@ -163,8 +163,10 @@ impl Connection {
                 channel.assembly.got(got, !no_ack);
                 Ok(())
             }
-            Incoming::BasicReturn { code, text } => {
-                channel.assembly.returned(Returned { code, text });
+            Incoming::BasicReturn(returned) => {
+                // A verdict needs nothing but its mark.
+                let keep = channel.confirms.is_none();
+                channel.assembly.returned(returned, keep);
                 Ok(())
             }
             Incoming::BasicAck { delivery_tag, multiple } => {
@@ -254,6 +256,11 @@ impl Connection {
             Some(Received::Got(delivery, messages)) => {
                 self.note_delivery(&delivery)?;
                 self.events.push(Event::Got { delivery, messages });
+            }
+            Some(Received::ReturnedMessage { returned, content }) => {
+                if let Some(channel) = ChannelId::new(channel) {
+                    self.events.push(Event::Returned { channel, returned, content });
+                }
             }
             Some(Received::Return { returned, properties }) => {
                 let confirms = ChannelId::new(channel)

@@ -150,7 +150,7 @@ pub enum ReadOutcome {
 pub struct Unmatched {
     /// Confirms of tags that are unknown, not sent yet, or have a verdict.
     pub confirms: u64,
-    /// Returns without a readable mark, or with that of a publish that does not wait.
+    /// Returns on a channel that confirms, without a readable mark or with that of a publish that does not wait.
     pub returns: u64,
 }
 

@@ -47,6 +47,20 @@ fn after_a_rollback_the_same_deliveries_are_settled_anew() {
 }
 
 #[test]
+fn what_reaches_no_queue_comes_back_with_the_commit() {
+    let (mut pair, channel) = working();
+    pair.client().publish(channel, &to_queue("nowhere", "lost?")).expect("there is room");
+    assert_eq!(pair.events(), []);
+    pair.client().tx_commit(channel).expect("it is transactional");
+    let events = pair.events();
+    let [Event::Returned { returned, content, .. }, Event::TxCommitted { .. }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((returned.code, content.routing_key().as_str()), (312, "nowhere"));
+    assert_eq!(content.body().expect("it is small"), "lost?");
+}
+
+#[test]
 fn what_was_not_committed_is_undone_by_the_end_of_the_channel() {
     let (mut pair, channel) = working();
     pair.client().publish(channel, &to_queue("done", "1")).expect("there is room");

@@ -60,7 +60,7 @@ impl RawClient {
         let queue = ShortString::truncated(queue);
         let deleted = self.on_a_channel(
             |connection, channel| {
-                connection.delete_queue(channel, &queue, DeleteIf::ALWAYS).expect("it is open")
+                connection.delete_queue(channel, &queue, DeleteIf::ALWAYS).expect("it is open");
             },
             |event| matches!(event, Event::QueueDeleted { .. }).then_some(()),
         );

@@ -115,6 +115,50 @@ fn what_comes_on_a_closing_channel_is_discarded_and_the_next_one_starts_clean() 
 }
 
 #[test]
+fn a_channel_may_be_refused_instead_of_opened_and_closed_before_it_is() {
+    let mut pair = Pair::open(config());
+    let refused = pair.client.open_channel().unwrap();
+    pair.client.confirm_select(refused).unwrap();
+    pair.publish(1, "x").unwrap();
+    assert_eq!(pair.sent().len(), 5);
+    pair.feed(script::channel_close(1, 406, "x"));
+    let cause = ChannelClosed::Peer(close_reason(406, "x"));
+    assert_eq!(pair.events(), [lost(1, cause.clone()), ended(cause)]);
+    assert_eq!(pair.sent(), ["1 close-ok"]);
+
+    let unwanted = pair.client.open_channel().unwrap();
+    assert_eq!(unwanted, id(1));
+    pair.client.close_channel(unwanted).unwrap();
+    assert_eq!(pair.sent(), ["1 open", "1 close 200"]);
+    pair.feed([script::channel_open_ok(1), script::channel_close_ok(1)].concat());
+    assert_eq!(pair.events(), [ended(ChannelClosed::Ours)]);
+}
+
+#[test]
+fn the_first_reason_is_the_one_that_is_told() {
+    let mut pair = Pair::confirming(2, config());
+    pair.publish(1, "x").unwrap();
+    pair.publish(2, "x").unwrap();
+    pair.sent();
+    pair.feed([script::channel_close(1, 404, "first"), script::connection_close(320, "second")].concat());
+    pair.client.handle_eof(pair.now);
+    let events = pair.events();
+    let first = ChannelClosed::Peer(close_reason(404, "first"));
+    assert_eq!(events[..2], [lost(1, first.clone()), ended(first)]);
+    let Some(Event::Closed(error)) = events.last() else { panic!("{events:?}") };
+    assert!(matches!(&**error, ConnectionError::ClosedByPeer(reason) if reason.code == 320), "{error}");
+    let second = ChannelClosed::ConnectionEnded(Arc::clone(error));
+    assert_eq!(
+        events[2..4],
+        [
+            Event::Verdict { channel: id(2), sequence: 1, verdict: Verdict::Unknown(second.clone()) },
+            Event::ChannelClosed { channel: id(2), cause: second }
+        ]
+    );
+    assert_eq!(events.len(), 5, "each end is told once");
+}
+
+#[test]
 fn a_close_that_was_not_sent_cannot_be_answered() {
     let mut pair = Pair::confirming(1, config());
     pair.client.close_channel(id(1)).unwrap();

@@ -119,9 +119,15 @@ fn without_confirms_there_is_no_number_and_no_verdict() {
     pair.events();
     assert_eq!(pair.client.publish(channel, &message("x")), Ok(0));
     pair.feed(script::ack(1, 1, false));
-    pair.feed(script::returned(1, Some(1)));
     assert!(pair.events().is_empty());
-    assert_eq!(pair.client.unmatched(), Unmatched { confirms: 1, returns: 1 });
+    assert_eq!(pair.client.unmatched(), Unmatched { confirms: 1, returns: 0 });
+    pair.feed(script::returned(1, None));
+    let events = pair.events();
+    let [Event::Returned { returned, content, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(
+        (returned.code, content.routing_key().as_str(), content.body().unwrap().len()),
+        (312, "nowhere", 0)
+    );
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) enum Incoming<'a> {
     BasicConsumeOk { consumer_tag: ShortString },
     BasicCancel { consumer_tag: ShortString, no_wait: bool },
     BasicCancelOk { consumer_tag: ShortString },
-    BasicReturn { code: u16, text: ShortString },
+    BasicReturn(Return<'a>),
     BasicDeliver(Deliver<'a>),
     BasicGetOk(GetOk<'a>),
     BasicGetEmpty,
@@ -102,6 +102,15 @@ pub(crate) struct Deliver<'a> {
     pub(crate) consumer_tag: &'a [u8],
     pub(crate) delivery_tag: u64,
     pub(crate) redelivered: bool,
+    pub(crate) exchange: &'a [u8],
+    pub(crate) routing_key: &'a [u8],
+}
+
+/// `basic.return`, its texts as the bytes that they are, but for the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Return<'a> {
+    pub(crate) code: u16,
+    pub(crate) text: ShortString,
     pub(crate) exchange: &'a [u8],
     pub(crate) routing_key: &'a [u8],
 }
@@ -181,7 +190,7 @@ fn decode_arguments<'a>(
         (60, 21) => reader.short_string().map(|consumer_tag| Incoming::BasicConsumeOk { consumer_tag }),
         (60, 30) => basic_cancel(reader),
         (60, 31) => reader.short_string().map(|consumer_tag| Incoming::BasicCancelOk { consumer_tag }),
-        (60, 50) => basic_return(reader),
+        (60, 50) => basic_return(reader).map(Incoming::BasicReturn),
         (60, 60) => basic_deliver(reader).map(Incoming::BasicDeliver),
         (60, 71) => basic_get_ok(reader).map(Incoming::BasicGetOk),
         // The one argument is reserved.
@@ -235,12 +244,13 @@ fn basic_cancel<'a>(reader: &mut Reader<'_>) -> Option<Incoming<'a>> {
     Some(Incoming::BasicCancel { consumer_tag: reader.short_string()?, no_wait: reader.flag()? })
 }
 
-fn basic_return<'a>(reader: &mut Reader<'_>) -> Option<Incoming<'a>> {
-    let (code, text) = (reader.u16()?, reader.short_string()?);
-    // Exchange and routing key: a return is known by its mark.
-    reader.short_bytes()?;
-    reader.short_bytes()?;
-    Some(Incoming::BasicReturn { code, text })
+fn basic_return<'a>(reader: &mut Reader<'a>) -> Option<Return<'a>> {
+    Some(Return {
+        code: reader.u16()?,
+        text: reader.short_string()?,
+        exchange: reader.short_bytes()?,
+        routing_key: reader.short_bytes()?,
+    })
 }
 
 fn basic_deliver<'a>(reader: &mut Reader<'a>) -> Option<Deliver<'a>> {

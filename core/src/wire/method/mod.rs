@@ -10,7 +10,7 @@ mod topology;
 pub use basic::ConsumeOptions;
 pub(crate) use basic::*;
 pub use incoming::CloseReason;
-pub(crate) use incoming::{Deliver, GetOk, Incoming, MethodError, Start, Tune, decode, ids};
+pub(crate) use incoming::{Deliver, GetOk, Incoming, MethodError, Return, Start, Tune, decode, ids};
 pub(crate) use outgoing::*;
 pub use topology::DeleteIf;
 pub(crate) use topology::*;

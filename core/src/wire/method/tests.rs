@@ -129,7 +129,7 @@ fn every_method_that_a_server_may_send_us_is_read_as_the_oracle_writes_it() {
                 exchange: "e".into(),
                 routing_key: "k".into(),
             })),
-            Incoming::BasicReturn { code: 312, text: tag },
+            Incoming::BasicReturn(Return { code: 312, text: tag, exchange: b"e", routing_key: b"k" }),
         ),
         (Confirm(confirm::AMQPMethod::SelectOk(confirm::SelectOk {})), Incoming::ConfirmSelectOk),
         (
