@@ -4,7 +4,7 @@
 //! Each file tells one part of the story: [`exchanges`], [`queues`], [`settling`], [`transactions`],
 //! [`oversized`], [`channels`].
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on says why")]
 
 mod channels;
 mod exchanges;

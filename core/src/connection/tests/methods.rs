@@ -26,9 +26,6 @@ type Command = fn(&mut Connection) -> Result<(), CommandError>;
 /// Every command that is answered: what it sends, the answer, and the event.
 fn commands() -> Vec<(Command, &'static str, Vec<u8>, Event)> {
     let channel = id(1);
-    let to_queue = || binding(BindingDestination::Queue(short("q")));
-    let to_exchange = || binding(BindingDestination::Exchange(exchange("archive")));
-    let _ = (to_queue, to_exchange);
     vec![
         (
             |client| {
