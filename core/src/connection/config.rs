@@ -48,6 +48,7 @@ impl fmt::Debug for Credentials {
 ///
 /// What it can cost: `max_unsent_bytes` of queued publishes, or one larger message; on each channel, the commands
 /// that wait, at most 4,096, and one message of up to `max_message_bytes` that is being received; on each channel
+/// on which something is delivered, 16 bytes for each delivery that is not settled, at most twice that; on each
 /// in confirm mode, 16 bytes for each of `max_unconfirmed` publishes, and the reply text of those that were
 /// returned; and the events that were not taken out, some 8 MiB or one message, after which reading stops.
 #[derive(Clone, Debug, PartialEq)]

@@ -97,6 +97,20 @@ const MAX_FRAMES_PER_READ: usize = 256;
 const MAX_BYTES_PER_READ: usize = 1024 * 1024;
 
 /// One connection, from the protocol header to its end. See the [module](self) for how to drive it.
+///
+/// ```
+/// use leveret_core::connection::{CommandError, Connection, ConnectionConfig, Credentials, SendBuf};
+/// use leveret_core::time::Instant;
+///
+/// let now = Instant::ORIGIN;
+/// let mut connection = Connection::new(ConnectionConfig::new(Credentials::default()), now);
+/// let mut out = SendBuf::default();
+/// assert_eq!(connection.poll_transmit(now, &mut out), 8, "the protocol header");
+/// assert!(connection.poll_timeout().is_some(), "the handshake has to end in time");
+/// // Write `out`, read into a buffer, give that to `handle_read`, and poll again. Until the server has said
+/// // all of its part, nothing can be asked for.
+/// assert_eq!(connection.open_channel(), Err(CommandError::NotOpen));
+/// ```
 pub struct Connection {
     config: ConnectionConfig,
     phase: Phase,

@@ -69,6 +69,51 @@ fn a_pause_is_what_rabbitmq_does_not_know_and_a_resumption_is_answered() {
 }
 
 #[test]
+fn a_connection_that_the_broker_does_not_read_is_closed_within_its_bound() {
+    let mut pair = Pair::new();
+    let (publishing, consuming) = (pair.channel(), pair.channel());
+    pair.queue(consuming, "q");
+    pair.fill(publishing, "q", numbered(3));
+    let now = pair.now;
+    pair.broker.block(now);
+    assert!(matches!(pair.events()[..], [Event::Blocked { .. }]));
+    pair.client().publish(publishing, &to_queue("q", "later")).expect("there is room");
+    pair.client().close(now, 200, "bye");
+    assert_eq!(pair.events(), [], "the broker does not read from a connection that has published");
+    pair.pass(5);
+    let events = pair.events();
+    let Some(Event::Closed(error)) = events.last() else { panic!("{events:?}") };
+    assert_eq!(error.to_string(), "closed, but the server did not acknowledge it");
+}
+
+#[test]
+fn publishes_wait_for_the_end_of_an_alarm_in_their_order() {
+    let mut pair = Pair::new();
+    let channel = pair.channel();
+    pair.queue(channel, "q");
+    // The broker stops connections that have published, and only those.
+    pair.fill(channel, "q", numbered(1));
+    pair.client().confirm_select(channel).expect("the channel is open");
+    pair.events();
+    let now = pair.now;
+    pair.broker.block(now);
+    assert!(matches!(pair.events()[..], [Event::Blocked { .. }]));
+    for body in numbered(3) {
+        pair.client().publish(channel, &to_queue("q", body)).expect("there is room");
+    }
+    assert_eq!((pair.events(), pair.counts("q")), (vec![], (1, 0)));
+    pair.broker.unblock(now);
+    let events = pair.events();
+    assert_eq!(events[0], Event::Unblocked);
+    let sequences = events[1..].iter().map(|event| match event {
+        Event::Verdict { sequence, verdict: Verdict::Ok, .. } => *sequence,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(sequences.collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(pair.counts("q"), (4, 0));
+}
+
+#[test]
 fn a_connection_that_says_nothing_is_kept_by_heartbeats() {
     let mut pair = Pair::new();
     let channel = pair.channel();
