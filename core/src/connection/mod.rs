@@ -17,6 +17,26 @@
 //! true again, call [`handle_read`](Connection::handle_read) before waiting for the stream: whole frames may be
 //! in the buffer already.
 //!
+//! # Commands and their answers
+//!
+//! Several commands may be in flight on a channel; each is answered once, in their order, except that RabbitMQ
+//! answers `consume` and `cancel` later than others. A command that the server refuses ends its channel, and with
+//! it everything that waits there: [`Event::ChannelClosed`].
+//!
+//! | commands | answer |
+//! |---|---|
+//! | [`open_channel`](Connection::open_channel), [`close_channel`](Connection::close_channel) | [`Event::ChannelOpened`], [`Event::ChannelClosed`] |
+//! | [`confirm_select`](Connection::confirm_select), then [`publish`](Connection::publish) | [`Event::ConfirmSelected`], [`Event::Verdict`] for each |
+//! | [`tx_select`](Connection::tx_select), [`tx_commit`](Connection::tx_commit), [`tx_rollback`](Connection::tx_rollback) | [`Event::TxSelected`], [`Event::TxCommitted`], [`Event::TxRolledBack`] |
+//! | [`declare_exchange`](Connection::declare_exchange), [`delete_exchange`](Connection::delete_exchange) | [`Event::ExchangeDeclared`], [`Event::ExchangeDeleted`] |
+//! | [`declare_queue`](Connection::declare_queue), [`purge_queue`](Connection::purge_queue), [`delete_queue`](Connection::delete_queue) | [`Event::QueueDeclared`], [`Event::QueuePurged`], [`Event::QueueDeleted`] |
+//! | [`bind`](Connection::bind), [`unbind`](Connection::unbind) | [`Event::Bound`], [`Event::Unbound`] |
+//! | [`set_prefetch`](Connection::set_prefetch), [`set_flow`](Connection::set_flow) | [`Event::PrefetchSet`], [`Event::FlowSet`] |
+//! | [`consume`](Connection::consume), [`cancel`](Connection::cancel) | [`Event::ConsumeStarted`] and [`Event::Delivery`] for each, [`Event::ConsumerCancelled`] |
+//! | [`get`](Connection::get) | [`Event::Got`] or [`Event::GetEmpty`] |
+//! | [`recover`](Connection::recover) | [`Event::Recovered`] |
+//! | [`ack`](Connection::ack), [`nack`](Connection::nack), [`reject`](Connection::reject) | none |
+//!
 //! # States
 //!
 //! ```text

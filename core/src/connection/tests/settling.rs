@@ -24,6 +24,20 @@ fn a_thousand_acknowledgements_that_are_due_together_are_one_frame() {
 }
 
 #[test]
+fn a_very_large_batch_leaves_in_a_few_steps() {
+    let mut pair = holding(1..=10_000);
+    pair.client.ack(id(1), 10_000, true).unwrap();
+    let mut out = SendBuf::new(1);
+    pair.client.poll_transmit(pair.now, &mut out);
+    assert_eq!(script::describe(&out.copy_to_bytes(out.remaining())), ["1 ack 4096 multiple"]);
+    pair.feed(script::channel_flow(1, true));
+    pair.deliver(1, [10_001]);
+    pair.client.ack(id(1), 10_001, false).unwrap();
+    assert_eq!(pair.sent(), ["1 flow-ok true", "1 ack 8192 multiple", "1 ack 10001 multiple"]);
+    assert_eq!(pair.client.unsent_bytes(), 0);
+}
+
+#[test]
 fn acknowledgements_behind_a_delivery_in_hand_leave_one_by_one() {
     let mut pair = holding(1..=8);
     for tag in [2, 1, 4, 6, 5] {

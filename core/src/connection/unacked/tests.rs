@@ -122,6 +122,25 @@ fn work_and_memory_do_not_grow_with_what_has_passed() {
     assert!(line.broker.outstanding.is_empty() && line.unacked.slots.is_empty());
 }
 
+/// Work that grew with what is settled and not sent would not end here in a minute.
+#[test]
+fn a_settlement_costs_the_same_whatever_waits_to_be_sent() {
+    const COUNT: u64 = 200_000;
+    let mut line = Line::default();
+    for tag in 1..=COUNT {
+        line.deliver(tag, true);
+    }
+    for tag in (3..=COUNT).rev().step_by(2) {
+        assert_eq!(line.settle(tag, ACK), Ok(()));
+    }
+    for tag in (2..=COUNT).filter(|tag| line.unacked.is_open(*tag)).collect::<Vec<_>>() {
+        assert_eq!(line.settle(tag, Settlement::Ack { multiple: true }), Ok(()));
+    }
+    line.transmit();
+    assert_eq!(line.broker.frames, 1);
+    assert!(line.broker.outstanding.is_empty() && line.unacked.slots.is_empty());
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Deliver { must_settle: bool, gap: u64 },
