@@ -110,7 +110,11 @@ impl Session {
     /// Hands back what has rested.
     pub(super) fn hand_back_rested(&mut self, now: Instant) {
         while let Some((delivery, cause)) = self.deliveries.rested(now) {
-            if self.deliveries.ledger.pause_over(delivery) == Step::HandBack {
+            let ledger = &mut self.deliveries.ledger;
+            // What was not taken in never had a successor, so that its pause is not the ledger's.
+            if ledger.pause_over(delivery) == Step::HandBack
+                || ledger.settle(delivery, settle::Settlement::HandBack) == Ok(Step::HandBack)
+            {
                 self.hand_back(delivery, Some(cause));
             }
         }
@@ -148,10 +152,8 @@ impl Session {
         let delivery = self.deliveries.accept(in_hand);
         if keeps {
             let Oversized { bytes, limit } = oversized;
-            if self.deliveries.ledger.pause(delivery) == Step::Pause {
-                let cause = EnqueueError::BodyTooLarge { bytes, limit };
-                self.deliveries.rest(delivery, now + self.config.hand_back_pause, cause);
-            }
+            let cause = EnqueueError::BodyTooLarge { bytes, limit };
+            self.deliveries.rest(delivery, now + self.config.hand_back_pause, cause);
         } else {
             let settled = self.carry_out(delivery, Decision::Reject { reason: oversized.to_string() });
             debug_assert!(settled.is_ok(), "a new delivery can be settled");

@@ -15,7 +15,6 @@
 //!  |  |  |          Publish | DeadLetter  | |
 //!  |  |  |               Replacing <------+ +- safe -> Acknowledge, end
 //!  |  |  |                   +- nothing kept -------> Reject, end
-//!  |  |  |\- pause -> Pausing
 //!  |  |  +- settle, without a successor -> Acknowledge, Reject or HandBack, end
 //!  |  +- stale -> Stale -- settle -> SettleError::Stale, end
 //!  |
@@ -195,17 +194,6 @@ impl SettleLedger {
                 Err(SettleError::Stale)
             }
             Some(_) | None => Err(SettleError::AlreadySettled),
-        }
-    }
-
-    /// A delivery that no handler can run, and of which no copy can be made, is to go back, after a pause.
-    pub fn pause(&mut self, id: DeliveryId) -> Step {
-        match self.deliveries.get_mut(&id) {
-            Some(state @ State::Running) => {
-                *state = State::Pausing;
-                Step::Pause
-            }
-            _ => Step::Nothing,
         }
     }
 

@@ -98,17 +98,6 @@ fn a_target_that_refuses_is_tried_once_more_and_then_the_delivery_goes_back_afte
 }
 
 #[test]
-fn a_delivery_that_nobody_can_run_goes_back_after_a_pause_and_is_settled_by_nobody_else() {
-    let mut ledger = SettleLedger::new();
-    let id = ledger.accept();
-    assert_eq!(ledger.pause(id), Step::Pause);
-    assert_eq!(ledger.pause(id), Step::Nothing);
-    assert_eq!(ledger.settle(id, Settlement::Acknowledge), Err(SettleError::AlreadySettled));
-    assert_eq!(ledger.pause_over(id), Step::HandBack);
-    assert!(ledger.is_empty());
-}
-
-#[test]
 fn a_delivery_that_turns_stale_in_its_pause_is_not_handed_back() {
     let (mut ledger, id) = written();
     assert_eq!(ledger.verdict(id, Refused), Step::Publish { redeclare: true });
