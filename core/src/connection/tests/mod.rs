@@ -1,5 +1,6 @@
 //! The connection against a scripted server, in virtual time.
 
+mod allocations;
 mod bytes;
 mod closing;
 mod consuming;
