@@ -1,12 +1,13 @@
 //! The channels of a connection: which numbers are in use, and what each channel waits for.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroU16;
 
 use super::CloseReason;
 use super::confirms::Confirms;
 use super::content::Assembly;
+use super::unacked::Unacked;
 use crate::text::ShortString;
 
 /// The number of a channel, from 1 on.
@@ -46,22 +47,47 @@ pub(super) struct Channel {
     /// What the server has to answer, in the order of the commands.
     pub(super) replies: VecDeque<Reply>,
     pub(super) confirms: Option<Confirms>,
-    /// Consumers that the server has or will have.
-    pub(super) consumers: BTreeSet<ShortString>,
+    /// Whether publishes and settlements wait for a commit.
+    pub(super) transactional: bool,
+    /// Consumers that the server has or will have, by tag.
+    pub(super) consumers: BTreeMap<ShortString, Consumer>,
+    /// Consumers for which a tag was chosen here.
+    pub(super) named: u64,
+    pub(super) unacked: Unacked,
     pub(super) assembly: Assembly,
     pub(super) closing: Option<Closing>,
+}
+
+/// A consumer of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Consumer {
+    /// Its deliveries are settled when they are sent.
+    pub(super) no_ack: bool,
 }
 
 /// An answer that a channel waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Open,
+    Flow,
     ConfirmSelect,
+    ExchangeDeclare,
+    ExchangeDelete,
+    ExchangeBind,
+    ExchangeUnbind,
     QueueDeclare,
+    QueueBind,
+    QueueUnbind,
+    QueuePurge,
     QueueDelete,
     Qos,
     Consume,
     Cancel,
+    Get { no_ack: bool },
+    Recover,
+    TxSelect,
+    TxCommit,
+    TxRollback,
 }
 
 impl Reply {
@@ -84,21 +110,22 @@ impl Channel {
         Self {
             replies: VecDeque::from([Reply::Open]),
             confirms: None,
-            consumers: BTreeSet::new(),
+            transactional: false,
+            consumers: BTreeMap::new(),
+            named: 0,
+            unacked: Unacked::default(),
             assembly: Assembly::new(id),
             closing: None,
         }
     }
 
-    /// Takes note of an answer. False if another one is due, or none.
-    pub(super) fn answered(&mut self, reply: Reply) -> bool {
-        let waits = |due: &&Reply| due.comes_from_the_queue() && **due != reply;
+    /// Takes note of an answer, and gives what was noted for it. `None` if another one is due, or none.
+    pub(super) fn answered(&mut self, is_it: impl Fn(Reply) -> bool) -> Option<Reply> {
+        let waits = |due: &&Reply| due.comes_from_the_queue() && !is_it(**due);
         let overtaken = self.replies.iter().take_while(waits).count();
-        let due = self.replies.get(overtaken) == Some(&reply);
-        if due {
-            self.replies.remove(overtaken);
-        }
-        due
+        let due = self.replies.get(overtaken).copied().filter(|due| is_it(*due))?;
+        self.replies.remove(overtaken);
+        Some(due)
     }
 }
 

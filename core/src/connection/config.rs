@@ -9,6 +9,7 @@ use crate::text::ShortString;
 ///
 /// What it can cost: `max_unsent_bytes` of queued publishes, or one larger message; on each channel, the commands
 /// that wait, at most 4,096, and one message of up to `max_message_bytes` that is being received; on each channel
+/// on which something is delivered, 16 bytes for each delivery that is not settled, at most twice that; on each
 /// in confirm mode, 16 bytes for each of `max_unconfirmed` publishes, and the reply text of those that were
 /// returned; and the events that were not taken out, some 8 MiB or one message, after which reading stops.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +40,8 @@ pub struct ConnectionConfig {
     pub max_unsent_bytes: usize,
     /// The largest body, in bytes, sent or received. Default 128 MiB.
     ///
-    /// A larger publish is refused; a larger delivery closes the connection, since it cannot be skipped.
+    /// A larger publish is refused. A larger delivery comes without its body, which is skipped as it arrives:
+    /// [`Content::body`](super::Content::body) is [`Oversized`](super::Oversized).
     pub max_message_bytes: u64,
     /// How many publishes of one channel there may be, counted from the first that waits for its confirm: those
     /// after it count also when they are confirmed. Default 65,536.

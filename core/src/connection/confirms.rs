@@ -219,6 +219,20 @@ mod tests {
         assert_eq!(told(&mut confirms, &[(2, true, true)]), [(1, Confirmed::Ok)]);
     }
 
+    /// Work that grew with what is in flight would not end here in a minute.
+    #[test]
+    fn a_confirm_costs_the_same_whatever_is_in_flight() {
+        const COUNT: u64 = 200_000;
+        let mut confirms = published(COUNT);
+        let mut told = 0;
+        for tag in (2..=COUNT).rev() {
+            assert!(confirms.confirm(tag, false, true, |_, _| told += 1));
+        }
+        assert_eq!((told, confirms.span()), (COUNT - 1, 200_000));
+        assert!(confirms.confirm(COUNT, true, true, |sequence, _| assert_eq!(sequence, 1)));
+        assert_eq!(confirms.span(), 0);
+    }
+
     proptest! {
         /// Against a plain map of the outstanding tags.
         #[test]

@@ -306,14 +306,13 @@ pub enum ProtocolError {
         /// The announced size, in bytes.
         announced: u64,
     },
-    /// A message larger than the configuration allows.
-    MessageTooLarge {
+    /// A delivery whose tag is zero or not above those before it on its channel (AMQP 0-9-1, 1.1.1:
+    /// `delivery-tag`).
+    DeliveryTag {
         /// The channel number.
         channel: u16,
-        /// Its size, in bytes.
-        bytes: u64,
-        /// The configured limit.
-        limit: u64,
+        /// The tag.
+        found: u64,
     },
 }
 
@@ -328,9 +327,8 @@ impl ProtocolError {
             | Self::HeartbeatOnChannel { .. }
             | Self::FrameMaxTooSmall { .. }
             | Self::MalformedHeader { .. }
-            | Self::BodyTooLong { .. }
-            | Self::MessageTooLarge { .. } => 501,
-            Self::MalformedMethod { .. } => 502,
+            | Self::BodyTooLong { .. } => 501,
+            Self::MalformedMethod { .. } | Self::DeliveryTag { .. } => 502,
             Self::UnexpectedMethod { .. } => 503,
             Self::UnknownChannel { .. } => 504,
             Self::UnexpectedFrame { .. } => 505,
@@ -364,10 +362,9 @@ impl fmt::Display for ProtocolError {
             Self::BodyTooLong { channel, announced } => {
                 write!(f, "more body on channel {channel} than the announced {announced} bytes")
             }
-            Self::MessageTooLarge { channel, bytes, limit } => write!(
-                f,
-                "a message of {bytes} bytes on channel {channel}, above max_message_bytes = {limit}: raise the limit or move the message away"
-            ),
+            Self::DeliveryTag { channel, found } => {
+                write!(f, "the delivery tag {found} on channel {channel}, where tags have to grow")
+            }
         }
     }
 }
@@ -419,6 +416,35 @@ pub enum CommandError {
         /// The deepest that is sent.
         limit: usize,
     },
+    /// No delivery of this tag is to be settled: none came, it was settled before, it needs none, or it was
+    /// given up by a recover. RabbitMQ answers such a settlement with 406, which ends the channel.
+    NotOutstanding {
+        /// The channel.
+        channel: ChannelId,
+        /// The tag.
+        delivery_tag: u64,
+    },
+    /// A consumer of the channel has this tag already, and its end was not told. RabbitMQ ends the connection
+    /// over a second one.
+    ConsumerTagInUse {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// The channel has no consumer of this tag.
+    NoSuchConsumer {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// A channel is either in confirm mode or transactional, and this one is the other.
+    OtherMode {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// Commit and rollback need a channel that is transactional.
+    NotTransactional {
+        /// The channel.
+        channel: ChannelId,
+    },
 }
 
 impl fmt::Display for CommandError {
@@ -443,6 +469,25 @@ impl fmt::Display for CommandError {
             }
             Self::TooDeep { limit } => {
                 write!(f, "the arguments are nested more than {limit} levels deep: flatten them")
+            }
+            Self::NotOutstanding { channel, delivery_tag } => {
+                write!(
+                    f,
+                    "no delivery {delivery_tag} is to be settled on channel {channel}: settle each once"
+                )
+            }
+            Self::ConsumerTagInUse { channel } => {
+                write!(f, "channel {channel} has a consumer of this tag: take another one, or none")
+            }
+            Self::NoSuchConsumer { channel } => {
+                write!(f, "channel {channel} has no consumer of this tag: it was cancelled, or is another's")
+            }
+            Self::OtherMode { channel } => write!(
+                f,
+                "channel {channel} cannot both confirm and work in transactions: open another channel for one of them"
+            ),
+            Self::NotTransactional { channel } => {
+                write!(f, "channel {channel} does not work in transactions: select them first")
             }
         }
     }

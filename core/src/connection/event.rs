@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use super::content::Delivery;
+use super::content::{Content, Delivery};
 use super::{ChannelId, CloseReason, ConnectionError, Negotiated};
 use crate::text::ShortString;
 
@@ -29,6 +29,49 @@ pub enum Event {
         /// The channel.
         channel: ChannelId,
     },
+    /// The server took our wish to get deliveries or not.
+    FlowSet {
+        /// The channel.
+        channel: ChannelId,
+        /// Whether deliveries come.
+        active: bool,
+    },
+    /// The channel works in transactions.
+    TxSelected {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// What was published and settled since the last commit or rollback is done.
+    TxCommitted {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// What was published since the last commit or rollback is dropped, and what was settled is to be settled
+    /// again, under the same tags.
+    TxRolledBack {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// An exchange is there.
+    ExchangeDeclared {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// An exchange is gone.
+    ExchangeDeleted {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// A route between an exchange and a queue, or another exchange, is there.
+    Bound {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// A route is gone.
+    Unbound {
+        /// The channel.
+        channel: ChannelId,
+    },
     /// A queue is there.
     QueueDeclared {
         /// The channel.
@@ -39,6 +82,13 @@ pub enum Event {
         messages: u32,
         /// Its consumers.
         consumers: u32,
+    },
+    /// A queue has nothing ready any more.
+    QueuePurged {
+        /// The channel.
+        channel: ChannelId,
+        /// Messages that were dropped.
+        messages: u32,
     },
     /// A queue is gone.
     QueueDeleted {
@@ -68,8 +118,25 @@ pub enum Event {
         /// Whether the server did it by itself, for example because the queue was deleted.
         by_server: bool,
     },
-    /// A message for a consumer. It must be settled.
+    /// A message for a consumer. It must be settled, unless [`Delivery::must_settle`] says that it need not.
     Delivery(Delivery),
+    /// The answer to a [`Connection::get`](super::Connection::get). It must be settled like a delivery.
+    Got {
+        /// The message.
+        delivery: Delivery,
+        /// Messages left ready in the queue. Approximate: nothing should depend on it.
+        messages: u32,
+    },
+    /// The answer to a [`Connection::get`](super::Connection::get): the queue has nothing ready.
+    GetEmpty {
+        /// The channel.
+        channel: ChannelId,
+    },
+    /// Everything that was delivered on the channel before this and not settled comes again.
+    Recovered {
+        /// The channel.
+        channel: ChannelId,
+    },
     /// What became of a publish. Each publish on a channel in confirm mode gets exactly one.
     Verdict {
         /// The channel.
@@ -78,6 +145,16 @@ pub enum Event {
         sequence: u64,
         /// What became of it.
         verdict: Verdict,
+    },
+    /// A mandatory publish that gets no verdict, since its channel does not confirm, reached no queue. In
+    /// transactions it comes with the commit.
+    Returned {
+        /// The channel.
+        channel: ChannelId,
+        /// Why it came back.
+        returned: Returned,
+        /// The message.
+        content: Content,
     },
     /// A channel ended. Verdicts of its open publishes came before; commands that were not answered will not be.
     ChannelClosed {
@@ -201,7 +278,8 @@ impl Events {
 
 fn content_bytes(event: &Event) -> usize {
     match event {
-        Event::Delivery(delivery) => delivery.content().bytes(),
+        Event::Delivery(delivery) | Event::Got { delivery, .. } => delivery.content().bytes(),
+        Event::Returned { content, .. } => content.bytes(),
         _ => 0,
     }
 }

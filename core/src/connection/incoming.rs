@@ -1,10 +1,10 @@
 //! Frames from the server, once they are whole.
 
-use super::channel::{Channel, Closing, Reply};
+use super::channel::{Channel, Closing, Consumer, Reply};
 use super::confirms::Confirmed;
-use super::content::{Chunk, Received};
+use super::content::{Chunk, Delivery, Received};
 use super::error::ProtocolError;
-use super::event::{Event, Returned, Verdict};
+use super::event::{Event, Verdict};
 use super::outgoing::Item;
 use super::{ChannelClosed, ChannelId, CloseReason, Connection, ConnectionError, HandshakeStage, Phase};
 use crate::time::Instant;
@@ -164,8 +164,18 @@ impl Connection {
                 begin_delivery(channel, deliver);
                 Ok(())
             }
-            Incoming::BasicReturn { code, text } => {
-                channel.assembly.returned(Returned { code, text });
+            Incoming::BasicGetOk(got) => {
+                let Some(Reply::Get { no_ack }) = channel.answered(|due| matches!(due, Reply::Get { .. }))
+                else {
+                    return broken(unexpected);
+                };
+                channel.assembly.got(got, !no_ack);
+                Ok(())
+            }
+            Incoming::BasicReturn(returned) => {
+                // A verdict needs nothing but its mark.
+                let keep = channel.confirms.is_none();
+                channel.assembly.returned(returned, keep);
                 Ok(())
             }
             Incoming::BasicAck { delivery_tag, multiple } => {
@@ -177,7 +187,7 @@ impl Connection {
                 Ok(())
             }
             Incoming::BasicCancel { consumer_tag, no_wait } => {
-                if channel.consumers.remove(&consumer_tag) {
+                if channel.consumers.remove(&consumer_tag).is_some() {
                     if !no_wait {
                         let answer = method::basic_cancel_ok(id.get(), &consumer_tag);
                         self.outgoing.push(id, Item::Method(answer));
@@ -248,7 +258,19 @@ impl Connection {
     fn handle_received(&mut self, channel: u16, received: Option<Received>) -> Handled {
         match received {
             None => {}
-            Some(Received::Delivery(delivery)) => self.events.push(Event::Delivery(delivery)),
+            Some(Received::Delivery(delivery)) => {
+                self.note_delivery(&delivery)?;
+                self.events.push(Event::Delivery(delivery));
+            }
+            Some(Received::Got(delivery, messages)) => {
+                self.note_delivery(&delivery)?;
+                self.events.push(Event::Got { delivery, messages });
+            }
+            Some(Received::ReturnedMessage { returned, content }) => {
+                if let Some(channel) = ChannelId::new(channel) {
+                    self.events.push(Event::Returned { channel, returned, content });
+                }
+            }
             Some(Received::Return { returned, properties }) => {
                 let confirms = ChannelId::new(channel)
                     .and_then(|id| self.channels.get(id))
@@ -261,6 +283,15 @@ impl Connection {
                     self.unmatched.returns += 1;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn note_delivery(&mut self, delivery: &Delivery) -> Handled {
+        let (id, found) = (delivery.channel(), delivery.delivery_tag());
+        let Some(channel) = self.channels.get(id) else { return Ok(()) };
+        if !channel.unacked.delivered(found, delivery.must_settle()) {
+            return broken(ProtocolError::DeliveryTag { channel: id.get(), found });
         }
         Ok(())
     }
@@ -279,19 +310,36 @@ impl Connection {
 }
 
 fn begin_delivery(channel: &mut Channel, deliver: Deliver<'_>) {
-    let known = std::str::from_utf8(deliver.consumer_tag).ok().and_then(|tag| channel.consumers.get(tag));
-    let consumer_tag = known.cloned().unwrap_or_else(|| lossy(deliver.consumer_tag));
-    channel.assembly.deliver(deliver, consumer_tag);
+    let tag = std::str::from_utf8(deliver.consumer_tag).ok();
+    let known = tag.and_then(|tag| channel.consumers.get_key_value(tag));
+    let (consumer_tag, must_settle) = match known {
+        Some((tag, consumer)) => (tag.clone(), !consumer.no_ack),
+        None => (lossy(deliver.consumer_tag), true),
+    };
+    channel.assembly.deliver(deliver, consumer_tag, must_settle);
 }
 
 /// What an answer says, where it is the one that is due. `Some(None)`: nothing to tell.
 fn take_answer(channel: &mut Channel, id: ChannelId, answer: Incoming<'_>) -> Option<Option<Event>> {
     let (reply, event) = match answer {
         Incoming::ChannelOpenOk => (Reply::Open, Event::ChannelOpened { channel: id }),
+        Incoming::ChannelFlowOk { active } => (Reply::Flow, Event::FlowSet { channel: id, active }),
         Incoming::ConfirmSelectOk => (Reply::ConfirmSelect, Event::ConfirmSelected { channel: id }),
+        Incoming::TxSelectOk => (Reply::TxSelect, Event::TxSelected { channel: id }),
+        Incoming::TxCommitOk => (Reply::TxCommit, Event::TxCommitted { channel: id }),
+        Incoming::TxRollbackOk => (Reply::TxRollback, Event::TxRolledBack { channel: id }),
+        Incoming::ExchangeDeclareOk => (Reply::ExchangeDeclare, Event::ExchangeDeclared { channel: id }),
+        Incoming::ExchangeDeleteOk => (Reply::ExchangeDelete, Event::ExchangeDeleted { channel: id }),
+        Incoming::ExchangeBindOk => (Reply::ExchangeBind, Event::Bound { channel: id }),
+        Incoming::ExchangeUnbindOk => (Reply::ExchangeUnbind, Event::Unbound { channel: id }),
         Incoming::QueueDeclareOk { queue, messages, consumers } => {
             let event = Event::QueueDeclared { channel: id, name: queue, messages, consumers };
             (Reply::QueueDeclare, event)
+        }
+        Incoming::QueueBindOk => (Reply::QueueBind, Event::Bound { channel: id }),
+        Incoming::QueueUnbindOk => (Reply::QueueUnbind, Event::Unbound { channel: id }),
+        Incoming::QueuePurgeOk { messages } => {
+            (Reply::QueuePurge, Event::QueuePurged { channel: id, messages })
         }
         Incoming::QueueDeleteOk { messages } => {
             (Reply::QueueDelete, Event::QueueDeleted { channel: id, messages })
@@ -303,18 +351,22 @@ fn take_answer(channel: &mut Channel, id: ChannelId, answer: Incoming<'_>) -> Op
         Incoming::BasicCancelOk { consumer_tag } => {
             (Reply::Cancel, Event::ConsumerCancelled { channel: id, consumer_tag, by_server: false })
         }
+        Incoming::BasicGetEmpty => {
+            channel.answered(|due| matches!(due, Reply::Get { .. }))?;
+            return Some(Some(Event::GetEmpty { channel: id }));
+        }
+        Incoming::BasicRecoverOk => (Reply::Recover, Event::Recovered { channel: id }),
         _ => return None,
     };
-    if !channel.answered(reply) {
-        return None;
-    }
+    channel.answered(|due| due == reply)?;
     match &event {
-        // Known since the command, except where the server chose the tag.
+        Event::Recovered { .. } => channel.unacked.recovered(),
+        // Known since the command, except where the server takes another tag.
         Event::ConsumeStarted { consumer_tag, .. } => {
-            channel.consumers.insert(consumer_tag.clone());
+            channel.consumers.entry(consumer_tag.clone()).or_insert(Consumer { no_ack: false });
         }
         // The server may have cancelled it by itself in the meantime, and that was told.
-        Event::ConsumerCancelled { consumer_tag, .. } if !channel.consumers.remove(consumer_tag) => {
+        Event::ConsumerCancelled { consumer_tag, .. } if channel.consumers.remove(consumer_tag).is_none() => {
             return Some(None);
         }
         _ => {}

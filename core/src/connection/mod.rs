@@ -17,6 +17,26 @@
 //! true again, call [`handle_read`](Connection::handle_read) before waiting for the stream: whole frames may be
 //! in the buffer already.
 //!
+//! # Commands and their answers
+//!
+//! Several commands may be in flight on a channel; each is answered once, in their order, except that RabbitMQ
+//! answers `consume` and `cancel` later than others. A command that the server refuses ends its channel, and with
+//! it everything that waits there: [`Event::ChannelClosed`].
+//!
+//! | commands | answer |
+//! |---|---|
+//! | [`open_channel`](Connection::open_channel), [`close_channel`](Connection::close_channel) | [`Event::ChannelOpened`], [`Event::ChannelClosed`] |
+//! | [`confirm_select`](Connection::confirm_select), then [`publish`](Connection::publish) | [`Event::ConfirmSelected`], [`Event::Verdict`] for each |
+//! | [`tx_select`](Connection::tx_select), [`tx_commit`](Connection::tx_commit), [`tx_rollback`](Connection::tx_rollback) | [`Event::TxSelected`], [`Event::TxCommitted`], [`Event::TxRolledBack`] |
+//! | [`declare_exchange`](Connection::declare_exchange), [`delete_exchange`](Connection::delete_exchange) | [`Event::ExchangeDeclared`], [`Event::ExchangeDeleted`] |
+//! | [`declare_queue`](Connection::declare_queue), [`purge_queue`](Connection::purge_queue), [`delete_queue`](Connection::delete_queue) | [`Event::QueueDeclared`], [`Event::QueuePurged`], [`Event::QueueDeleted`] |
+//! | [`bind`](Connection::bind), [`unbind`](Connection::unbind) | [`Event::Bound`], [`Event::Unbound`] |
+//! | [`set_prefetch`](Connection::set_prefetch), [`set_flow`](Connection::set_flow) | [`Event::PrefetchSet`], [`Event::FlowSet`] |
+//! | [`consume`](Connection::consume), [`cancel`](Connection::cancel) | [`Event::ConsumeStarted`] and [`Event::Delivery`] for each, [`Event::ConsumerCancelled`] |
+//! | [`get`](Connection::get) | [`Event::Got`] or [`Event::GetEmpty`] |
+//! | [`recover`](Connection::recover) | [`Event::Recovered`] |
+//! | [`ack`](Connection::ack), [`nack`](Connection::nack), [`reject`](Connection::reject) | none |
+//!
 //! # States
 //!
 //! ```text
@@ -34,6 +54,14 @@
 //! the size they claim; queued publishes, unconfirmed publishes, unanswered commands and events have limits.
 //! [`ConnectionConfig`] states them. Acknowledgements are not limited here: there is one per delivery, and
 //! deliveries are limited by the prefetch.
+//!
+//! # Settling
+//!
+//! Each delivery is settled once, by [`ack`](Connection::ack), [`nack`](Connection::nack) or
+//! [`reject`](Connection::reject); a settlement of anything else is refused and nothing is sent, where RabbitMQ
+//! would close the channel. Acknowledgements that are due together leave as one `multiple` where no delivery
+//! that is still in hand stands before them. They overtake what is queued on other channels to be published, and
+//! nothing that was asked for earlier on their own.
 
 mod channel;
 mod commands;
@@ -51,6 +79,7 @@ mod outgoing;
 mod tests;
 mod timers;
 mod tls;
+mod unacked;
 pub mod uri;
 
 use std::fmt;
@@ -70,7 +99,7 @@ use crate::wire::method;
 
 pub use self::channel::ChannelId;
 pub use self::config::ConnectionConfig;
-pub use self::content::{Content, Delivery};
+pub use self::content::{Content, Delivery, Oversized};
 pub use self::credentials::{Credentials, Mechanism, MechanismsError};
 pub use self::error::{
     CommandError, ConnectionError, ForeignPeer, HandshakeStage, ProtocolError, PublishError,
@@ -80,7 +109,10 @@ pub use self::negotiated::Negotiated;
 pub use self::timers::TimerKind;
 pub use self::tls::{ClientCertificate, TlsConfig, Verification};
 pub use self::uri::{Uri, UriBuilder, UriError, UriList, UriListError};
-pub use crate::wire::{CloseReason, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion, SendBuf};
+pub use crate::wire::{
+    CloseReason, ConsumeOptions, DeleteIf, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion,
+    SendBuf,
+};
 
 /// The smallest `frame_max` that leveret asks for, in bytes. RabbitMQ 4.1 and later refuse less.
 pub const MIN_FRAME_MAX: u32 = 8_192;
@@ -91,6 +123,20 @@ const MAX_FRAMES_PER_READ: usize = 256;
 const MAX_BYTES_PER_READ: usize = 1024 * 1024;
 
 /// One connection, from the protocol header to its end. See the [module](self) for how to drive it.
+///
+/// ```
+/// use leveret_core::connection::{CommandError, Connection, ConnectionConfig, Credentials, SendBuf};
+/// use leveret_core::time::Instant;
+///
+/// let now = Instant::ORIGIN;
+/// let mut connection = Connection::new(ConnectionConfig::new(Credentials::default()), now);
+/// let mut out = SendBuf::default();
+/// assert_eq!(connection.poll_transmit(now, &mut out), 8, "the protocol header");
+/// assert!(connection.poll_timeout().is_some(), "the handshake has to end in time");
+/// // Write `out`, read into a buffer, give that to `handle_read`, and poll again. Until the server has said
+/// // all of its part, nothing can be asked for.
+/// assert_eq!(connection.open_channel(), Err(CommandError::NotOpen));
+/// ```
 pub struct Connection {
     config: ConnectionConfig,
     phase: Phase,
@@ -146,7 +192,7 @@ pub enum ReadOutcome {
 pub struct Unmatched {
     /// Confirms of tags that are unknown, not sent yet, or have a verdict.
     pub confirms: u64,
-    /// Returns without a readable mark, or with that of a publish that does not wait.
+    /// Returns on a channel that confirms, without a readable mark or with that of a publish that does not wait.
     pub returns: u64,
 }
 
@@ -251,12 +297,7 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf) -> usize {
         self.timers.observe(now);
         let before = out.remaining();
-        let channels = &mut self.channels;
-        self.outgoing.transmit(out, |channel, sequence| {
-            if let Some(confirms) = channels.get(channel).and_then(|channel| channel.confirms.as_mut()) {
-                confirms.mark_sent(sequence);
-            }
-        });
+        self.outgoing.transmit(out, &mut self.channels);
         if self.heartbeat_due && out.remaining() == before && !out.is_full() {
             out.put_bytes(Bytes::from_static(&frame::HEARTBEAT));
         }
@@ -284,8 +325,14 @@ impl Connection {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop();
-        if let Some(Event::ChannelClosed { channel, .. }) = &event {
-            self.channels.free(*channel);
+        match &event {
+            Some(Event::ChannelClosed { channel, .. }) => self.channels.free(*channel),
+            Some(Event::Delivery(delivery) | Event::Got { delivery, .. }) => {
+                if let Some(channel) = self.channels.get(delivery.channel()) {
+                    channel.unacked.taken(delivery.delivery_tag());
+                }
+            }
+            _ => {}
         }
         event
     }

@@ -8,22 +8,31 @@
 //! 3. channels whose next item is a publish, in turn, one frame of body each.
 //!
 //! Within a channel nothing overtakes but the answer to `channel.flow`, and nothing comes between the frames of
-//! one publish (AMQP 0-9-1, 4.2.6).
+//! one publish (AMQP 0-9-1, 4.2.6). Acknowledgements that follow one another are one item, and become as few
+//! frames as the channel's outstanding deliveries allow when their turn comes.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::ChannelId;
+use super::channel::Channels;
 use crate::wire::method::{self, SETTLEMENT_FRAME, Settlement};
 use crate::wire::{SendBuf, frame};
+
+/// So many acknowledgements are handed out before it is asked whether the buffer is full.
+const ACKS_AT_ONCE: usize = 4_096;
 
 /// Something to send on a channel.
 pub(super) enum Item {
     /// A whole method frame.
     Method(Bytes),
-    /// `basic.ack`, `basic.nack` or `basic.reject`.
+    /// So many acknowledgements, which the channel has noted.
+    Acks { count: usize },
+    /// `basic.ack`, `basic.nack` or `basic.reject` as it is.
     Settle { delivery_tag: u64, settlement: Settlement },
+    /// `basic.recover`.
+    Recover(Bytes),
     /// The answer to `channel.flow`.
     FlowOk { active: bool },
     /// A publish: its number, 0 where no verdict comes, its method and header frames, and its body.
@@ -33,12 +42,18 @@ pub(super) enum Item {
 impl Item {
     fn bytes(&self, frame_max: usize) -> usize {
         match self {
-            Self::Method(frame) => frame.len(),
+            Self::Method(frame) | Self::Recover(frame) => frame.len(),
+            Self::Acks { count } => acks_bytes(*count),
             Self::Settle { .. } => SETTLEMENT_FRAME,
             Self::FlowOk { .. } => method::FLOW_OK_FRAME,
             Self::Publish { head, body, .. } => publish_bytes(head.len(), body.len(), frame_max),
         }
     }
+}
+
+/// Bytes of acknowledgements on the wire, at most.
+const fn acks_bytes(count: usize) -> usize {
+    count.saturating_mul(SETTLEMENT_FRAME)
 }
 
 /// Bytes of a publish on the wire.
@@ -60,7 +75,7 @@ pub(super) struct Outgoing {
     frame_max: usize,
     /// Whether no publish may be begun on any channel.
     blocked: bool,
-    /// Bytes of everything queued.
+    /// Bytes of everything queued, acknowledgements counted as if each had a frame.
     unsent: usize,
 }
 
@@ -154,6 +169,16 @@ impl Outgoing {
         self.unsent = self.unsent.saturating_add(bytes);
     }
 
+    /// Queues acknowledgements at the end of a channel.
+    pub(super) fn push_acks(&mut self, channel: ChannelId, count: usize) {
+        if let Some(Item::Acks { count: before }) = self.line(channel).items.back_mut() {
+            *before += count;
+            self.unsent = self.unsent.saturating_add(acks_bytes(count));
+        } else {
+            self.push(channel, Item::Acks { count });
+        }
+    }
+
     /// Whether everything of a channel has been handed out.
     pub(super) fn is_idle(&self, channel: ChannelId) -> bool {
         self.lines.get(channel.index()).is_none_or(Line::is_idle)
@@ -179,14 +204,25 @@ impl Outgoing {
 
     /// Drops everything of all channels but the settlements, which leave next. One that stands behind a publish
     /// whose body was begun is dropped, since nothing may come between the frames of that.
-    pub(super) fn keep_settlements(&mut self) {
+    pub(super) fn keep_settlements(&mut self, channels: &mut Channels) {
         for (number, line) in (1..).zip(&self.lines) {
-            for item in line.items.iter().filter(|_| line.body.is_none()) {
-                if let Item::Settle { delivery_tag, settlement } = *item {
-                    let mut frame = BytesMut::with_capacity(SETTLEMENT_FRAME);
-                    method::put_settlement(&mut frame, number, delivery_tag, settlement);
-                    self.control.push_back(frame.freeze());
+            let channel = ChannelId::new(number).and_then(|id| channels.get(id));
+            let Some(channel) = channel.filter(|_| line.body.is_none()) else { continue };
+            let mut frames = BytesMut::new();
+            for item in &line.items {
+                match *item {
+                    Item::Acks { count } => channel.unacked.take_acks(count, |tag, multiple| {
+                        method::put_settlement(&mut frames, number, tag, Settlement::Ack { multiple });
+                    }),
+                    Item::Settle { delivery_tag, settlement } => {
+                        channel.unacked.sent(delivery_tag, settlement);
+                        method::put_settlement(&mut frames, number, delivery_tag, settlement);
+                    }
+                    Item::Method(_) | Item::Recover(_) | Item::FlowOk { .. } | Item::Publish { .. } => {}
                 }
+            }
+            if !frames.is_empty() {
+                self.control.push_back(frames.freeze());
             }
         }
         self.drop_channels();
@@ -198,39 +234,72 @@ impl Outgoing {
         self.drop_channels();
     }
 
-    /// Hands out frames until nothing may go or `out` is full; calls `begun` for each publish that is begun and
-    /// gets a verdict.
-    pub(super) fn transmit(&mut self, out: &mut SendBuf, mut begun: impl FnMut(ChannelId, u64)) {
+    /// Hands out frames until nothing may go or `out` is full, and lets `channels` know what was sent.
+    pub(super) fn transmit(&mut self, out: &mut SendBuf, channels: &mut Channels) {
         while !out.is_full() {
-            let before = out.remaining();
-            if let Some(frame) = self.control.pop_front() {
+            let sent = if let Some(frame) = self.control.pop_front() {
+                let bytes = frame.len();
                 out.put_bytes(frame);
+                bytes
             } else if let Some(channel) = self.prompt.pop_front() {
-                self.send_prompt(channel, out);
+                let bytes = self.send_prompt(channel, out, channels);
                 self.list(channel);
+                bytes
             } else if let Some(channel) = self.next_bulk() {
-                self.send_bulk(channel, out, &mut begun);
+                let before = out.remaining();
+                self.send_bulk(channel, out, channels);
                 self.list(channel);
+                out.remaining() - before
             } else {
                 return;
-            }
-            self.unsent -= out.remaining() - before;
+            };
+            self.unsent -= sent;
         }
     }
 
-    fn send_prompt(&mut self, channel: ChannelId, out: &mut SendBuf) {
-        match self.line(channel).items.pop_front() {
-            Some(Item::Method(frame)) => out.put_bytes(frame),
-            Some(Item::Settle { delivery_tag, settlement }) => out.put_with(|out| {
-                method::put_settlement(out, channel.get(), delivery_tag, settlement);
-            }),
-            Some(Item::FlowOk { active }) => out.put_bytes(method::channel_flow_ok(channel.get(), active)),
-            Some(Item::Publish { .. }) | None => debug_assert!(false, "a channel is listed wrongly"),
+    /// Sends an item that is no publish, and returns what it counted for in `unsent`.
+    fn send_prompt(&mut self, id: ChannelId, out: &mut SendBuf, channels: &mut Channels) -> usize {
+        let frame_max = self.frame_max;
+        let items = &mut self.line(id).items;
+        let Some(item) = items.pop_front() else { return 0 };
+        let mut bytes = item.bytes(frame_max);
+        let channel = channels.get(id);
+        let number = id.get();
+        match item {
+            Item::Method(frame) => out.put_bytes(frame),
+            Item::Acks { count } => {
+                let now = count.min(ACKS_AT_ONCE);
+                if now < count {
+                    items.push_front(Item::Acks { count: count - now });
+                    bytes = acks_bytes(now);
+                }
+                if let Some(channel) = channel {
+                    channel.unacked.take_acks(now, |tag, multiple| {
+                        let ack = Settlement::Ack { multiple };
+                        out.put_with(|out| method::put_settlement(out, number, tag, ack));
+                    });
+                }
+            }
+            Item::Settle { delivery_tag, settlement } => {
+                if let Some(channel) = channel {
+                    channel.unacked.sent(delivery_tag, settlement);
+                }
+                out.put_with(|out| method::put_settlement(out, number, delivery_tag, settlement));
+            }
+            Item::Recover(frame) => {
+                if let Some(channel) = channel {
+                    channel.unacked.recover_sent();
+                }
+                out.put_bytes(frame);
+            }
+            Item::FlowOk { active } => out.put_bytes(method::channel_flow_ok(number, active)),
+            Item::Publish { .. } => debug_assert!(false, "a channel is listed wrongly"),
         }
+        bytes
     }
 
     /// Begins a publish, unless one was begun, and sends one frame of body.
-    fn send_bulk(&mut self, channel: ChannelId, out: &mut SendBuf, begun: &mut impl FnMut(ChannelId, u64)) {
+    fn send_bulk(&mut self, channel: ChannelId, out: &mut SendBuf, channels: &mut Channels) {
         let room = self.frame_max - frame::OVERHEAD;
         let line = self.line(channel);
         if line.body.is_none() {
@@ -238,8 +307,11 @@ impl Outgoing {
                 debug_assert!(false, "a channel is listed wrongly");
                 return;
             };
-            if sequence > 0 {
-                begun(channel, sequence);
+            // Without a number no verdict comes.
+            if sequence > 0
+                && let Some(confirms) = channels.get(channel).and_then(|channel| channel.confirms.as_mut())
+            {
+                confirms.mark_sent(sequence);
             }
             out.put_bytes(head);
             line.body = Some(body);

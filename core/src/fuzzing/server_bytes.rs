@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::connection::{Connection, ConnectionConfig, Credentials, Event, ReadOutcome, SendBuf};
+use crate::connection::{
+    Connection, ConnectionConfig, ConsumeOptions, Credentials, Event, ReadOutcome, SendBuf,
+};
 use crate::text::ShortString;
 use crate::time::Instant;
 use bytes::{Buf, BytesMut};
@@ -58,6 +60,12 @@ fn feed(connection: &mut Connection, now: Instant, input: &mut BytesMut, bytes: 
         while let Some(event) = connection.poll_event() {
             assert_eq!(*ends, 0, "nothing comes after the end: {event:?}");
             *ends += usize::from(matches!(event, Event::Closed(_)));
+            if let Event::Delivery(delivery) | Event::Got { delivery, .. } = event {
+                let (channel, tag) = (delivery.channel(), delivery.delivery_tag());
+                // Refused where it needs no settlement, or its channel has ended since.
+                let _ = connection.ack(channel, tag, false);
+                assert!(connection.ack(channel, tag, false).is_err(), "a delivery is settled once");
+            }
         }
         if outcome == ReadOutcome::Idle {
             return;
@@ -79,7 +87,9 @@ fn use_a_channel(connection: &mut Connection) {
     };
     // Each is taken on a fresh channel; a refusal would only make the input less interesting.
     let _ = connection.confirm_select(channel);
-    let _ = connection.consume(channel, &queue, &ShortString::from_static("c"));
+    let _ = connection.consume(channel, &queue, &ShortString::from_static("c"), &ConsumeOptions::default());
+    let _ = connection.get(channel, &queue, false);
+    let _ = connection.recover(channel);
     let _ = connection.publish(channel, &message);
     let _ = connection.publish(channel, &message);
 }

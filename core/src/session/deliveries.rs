@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
+
 use super::error::EnqueueError;
 use super::event::JobSummary;
 use super::ids::SubscriptionId;
@@ -43,6 +45,12 @@ pub(super) struct InHand {
 }
 
 impl InHand {
+    /// The body. Nothing where it was too large to be taken in: such a delivery is settled without a copy of it.
+    pub(super) fn body(&self) -> &Bytes {
+        static NOTHING: Bytes = Bytes::new();
+        self.content.body().unwrap_or(&NOTHING)
+    }
+
     pub(super) fn summary(&self) -> Option<JobSummary> {
         self.envelope.as_ref().map(|envelope| JobSummary {
             id: envelope.job_id(),

@@ -11,7 +11,7 @@ use super::event::{QueueCounts, SessionEvent};
 use super::ids::RequestId;
 use super::outbox::Outbox;
 use super::refusal::Refusal;
-use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
+use crate::connection::{ChannelId, CloseReason, CommandError, Connection, DeleteIf};
 use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueueDeclaration;
@@ -193,7 +193,7 @@ impl Request {
             Kind::Inspect => {
                 connection.declare_queue(channel, &QueueDeclaration::passive(self.queue.clone()))?;
             }
-            Kind::Delete => connection.delete_queue(channel, &self.queue)?,
+            Kind::Delete => connection.delete_queue(channel, &self.queue, DeleteIf::ALWAYS)?,
         }
         Ok(channel)
     }

@@ -1,12 +1,14 @@
 //! Deliveries: taking them in hand, and settling them in the order *publish, confirm, acknowledge*.
 
+use bytes::Bytes;
+
 use super::Session;
 use super::deliveries::InHand;
 use super::error::{EnqueueError, LinkError};
 use super::event::{JobDelivery, SessionEvent, Settled, Settlement};
 use super::ids::{LinkId, SubscriptionId};
 use super::publisher::SuccessorEnd;
-use crate::connection::{CommandError, Content, Delivery};
+use crate::connection::{CommandError, Delivery, Oversized};
 use crate::envelope::{Envelope, Limits};
 use crate::message::Properties;
 use crate::settle::{
@@ -14,7 +16,7 @@ use crate::settle::{
 };
 use crate::text::ShortString;
 use crate::time::Instant;
-use crate::topology::QueuePlan;
+use crate::topology::{QueuePlan, QueueType};
 
 impl Session {
     /// A message has come: a job for the application, or something that is moved aside.
@@ -38,7 +40,22 @@ impl Session {
         let (id, queue) = (subscription.id, subscription.queue);
         let redelivered = delivery.redelivered();
         let content = delivery.into_content();
-        let decoded = Envelope::decode(content.body(), &Limits::default());
+        let decoded = match content.body() {
+            Ok(body) => Envelope::decode(body, &Limits::default()),
+            Err(oversized) => {
+                let in_hand = InHand {
+                    subscription: id,
+                    queue,
+                    channel,
+                    tag,
+                    content,
+                    envelope: None,
+                    successor: None,
+                };
+                self.oversized(now, in_hand, oversized);
+                return;
+            }
+        };
         let envelope = decoded.as_ref().ok().cloned();
         let in_hand = InHand { subscription: id, queue, channel, tag, content, envelope, successor: None };
         let delivery = self.deliveries.accept(in_hand);
@@ -55,7 +72,7 @@ impl Session {
     pub(super) fn settle_job(&mut self, delivery: DeliveryId, outcome: &Outcome) -> Result<(), SettleError> {
         let random = self.rng.next_u64();
         let decision = match self.deliveries.get(delivery) {
-            Some(InHand { queue, content, envelope: Some(envelope), .. }) => {
+            Some(in_hand @ InHand { queue, content, envelope: Some(envelope), .. }) => {
                 let plan = &self.plans[*queue];
                 // Only a successor needs them, and most jobs have none.
                 let properties = match outcome {
@@ -63,7 +80,7 @@ impl Session {
                     _ => content.properties().ok(),
                 };
                 let decision = decide(plan, envelope, properties.as_ref(), outcome, random);
-                unless_outgrown(plan, content, properties.as_ref(), decision)
+                unless_outgrown(plan, in_hand.body(), properties.as_ref(), decision)
             }
             // It has ended, or was never given out as a job: the ledger says which.
             _ => Decision::Acknowledge,
@@ -93,7 +110,11 @@ impl Session {
     /// Requeues what has rested.
     pub(super) fn requeue_rested(&mut self, now: Instant) {
         while let Some((delivery, cause)) = self.deliveries.rested(now) {
-            if self.deliveries.ledger.pause_over(delivery) == Step::Requeue {
+            let ledger = &mut self.deliveries.ledger;
+            // What was not taken in never had a successor, so that its pause is not the ledger's.
+            if ledger.pause_over(delivery) == Step::Requeue
+                || ledger.settle(delivery, settle::Settlement::Requeue) == Ok(Step::Requeue)
+            {
                 self.requeue(delivery, Some(cause));
             }
         }
@@ -121,11 +142,28 @@ impl Session {
         stale.len()
     }
 
+    /// A message without its body cannot be moved aside. It is rejected where the queue keeps no dead letters, like any
+    /// other that cannot be read, and where it is a quorum queue, since the broker then moves it to the dead letters
+    /// whole. A classic queue would drop it, so there it goes back after a pause, and is told each time.
+    fn oversized(&mut self, now: Instant, in_hand: InHand, oversized: Oversized) {
+        let plan = &self.plans[in_hand.queue];
+        let keeps = plan.dead_letters() && plan.queue_type() == QueueType::Classic;
+        tracing::warn!(target: "leveret", queue = %plan.name(), keeps, %oversized, "a message was not taken in");
+        let delivery = self.deliveries.accept(in_hand);
+        if keeps {
+            let Oversized { bytes, limit } = oversized;
+            let cause = EnqueueError::BodyTooLarge { bytes, limit };
+            self.deliveries.rest(delivery, now + self.config.requeue_pause, cause);
+        } else {
+            let settled = self.carry_out(delivery, Decision::Reject { reason: oversized.to_string() });
+            debug_assert!(settled.is_ok(), "a new delivery can be settled");
+        }
+    }
+
     fn move_aside(&mut self, delivery: DeliveryId, reason: &str) {
         let Some(in_hand) = self.deliveries.get(delivery) else { return };
-        let content = &in_hand.content;
-        let properties = content.properties().ok();
-        let decision = aside(&self.plans[in_hand.queue], properties.as_ref(), content.body(), reason);
+        let properties = in_hand.content.properties().ok();
+        let decision = aside(&self.plans[in_hand.queue], properties.as_ref(), in_hand.body(), reason);
         // It has just been accepted, so it can be settled.
         let settled = self.carry_out(delivery, decision);
         debug_assert!(settled.is_ok(), "a new delivery can be settled");
@@ -164,9 +202,9 @@ impl Session {
         let decision = match &in_hand.envelope {
             Some(envelope) => {
                 let decision = settle::dead_letter(plan, envelope, None, reason);
-                unless_outgrown(plan, &in_hand.content, None, decision)
+                unless_outgrown(plan, in_hand.body(), None, decision)
             }
-            None => aside(plan, None, in_hand.content.body(), reason),
+            None => aside(plan, None, in_hand.body(), reason),
         };
         let kept = matches!(decision, Decision::Publish(_));
         let step = self.deliveries.ledger.dead_letter(delivery, kept);
@@ -247,21 +285,21 @@ impl Session {
 /// nobody, and the broker may close the channel over it: the bytes of the original are moved aside instead.
 fn unless_outgrown(
     plan: &QueuePlan,
-    original: &Content,
+    original: &Bytes,
     properties: Option<&Properties>,
     decision: Decision,
 ) -> Decision {
     let Decision::Publish(successor) = &decision else { return decision };
     let (bytes, limit) = (successor.message.body.len(), Limits::default().max_bytes);
-    if bytes <= limit.max(original.body().len()) {
+    if bytes <= limit.max(original.len()) {
         return decision;
     }
     match &successor.kind {
-        SuccessorKind::DeadLetter { reason } => aside(plan, properties, original.body(), reason),
+        SuccessorKind::DeadLetter { reason } => aside(plan, properties, original, reason),
         _ => {
             let reason =
                 format!("its next run would need a message of {bytes} bytes, a worker reads {limit}");
-            aside(plan, properties, original.body(), &reason)
+            aside(plan, properties, original, &reason)
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::ids::SubscriptionId;
 use super::refusal::{Refusal, is_queue_declare};
-use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
+use crate::connection::{ChannelId, CloseReason, CommandError, Connection, ConsumeOptions};
 use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
@@ -136,7 +136,7 @@ impl Subscription {
         match (self.state, self.channel) {
             (State::Opening, Some(channel)) => {
                 self.state = State::Starting;
-                connection.consume(channel, plan.name().as_short(), &self.consumer_tag)
+                self.consume(connection, channel, plan)
             }
             _ => Ok(()),
         }
@@ -198,7 +198,7 @@ impl Subscription {
         let Some(channel) = self.channel else { return Ok(()) };
         self.state = State::Starting;
         self.declare(connection, channel, plan)?;
-        connection.consume(channel, plan.name().as_short(), &self.consumer_tag)
+        self.consume(connection, channel, plan)
     }
 
     /// Asks the broker to send nothing more.
@@ -237,6 +237,16 @@ impl Subscription {
             (_, None) => {}
         }
         Ok(())
+    }
+
+    fn consume(
+        &self,
+        connection: &mut Connection,
+        channel: ChannelId,
+        plan: &QueuePlan,
+    ) -> Result<(), CommandError> {
+        let queue = plan.name().as_short();
+        connection.consume(channel, queue, &self.consumer_tag, &ConsumeOptions::default()).map(drop)
     }
 
     pub(super) fn cancel_ok(&mut self, connection: &mut Connection) -> Result<(), CommandError> {

@@ -20,7 +20,7 @@ pub(crate) mod table;
 mod testing;
 
 pub use frame::ProtocolVersion;
-pub use method::CloseReason;
+pub use method::{CloseReason, ConsumeOptions, DeleteIf};
 pub use properties::{MARK_HEADER, PropertiesError};
 pub(crate) use reader::lossy;
 pub use send_buf::SendBuf;

@@ -3,7 +3,7 @@
 
 use amq_protocol::frame::{AMQPContentHeader, AMQPFrame, WriteContext, gen_frame, parse_frame};
 use amq_protocol::protocol::basic::AMQPProperties;
-use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, queue};
+use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, exchange, queue, tx};
 use amq_protocol::types::{AMQPValue, FieldTable};
 
 use super::properties::MARK_HEADER;
@@ -119,6 +119,69 @@ pub(crate) fn delete_ok(number: u16) -> Vec<u8> {
     method(number, AMQPClass::Queue(queue::AMQPMethod::DeleteOk(delete_ok)))
 }
 
+/// The answers that say nothing but that it was done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Done {
+    ExchangeDeclare,
+    ExchangeDelete,
+    ExchangeBind,
+    ExchangeUnbind,
+    QueueBind,
+    QueueUnbind,
+    Recover,
+    TxSelect,
+    TxCommit,
+    TxRollback,
+}
+
+pub(crate) fn done(number: u16, what: Done) -> Vec<u8> {
+    use basic::AMQPMethod as Basic;
+    use exchange::AMQPMethod as Exchange;
+    use queue::AMQPMethod as Queue;
+    use tx::AMQPMethod as Tx;
+    method(
+        number,
+        match what {
+            Done::ExchangeDeclare => AMQPClass::Exchange(Exchange::DeclareOk(exchange::DeclareOk {})),
+            Done::ExchangeDelete => AMQPClass::Exchange(Exchange::DeleteOk(exchange::DeleteOk {})),
+            Done::ExchangeBind => AMQPClass::Exchange(Exchange::BindOk(exchange::BindOk {})),
+            Done::ExchangeUnbind => AMQPClass::Exchange(Exchange::UnbindOk(exchange::UnbindOk {})),
+            Done::QueueBind => AMQPClass::Queue(Queue::BindOk(queue::BindOk {})),
+            Done::QueueUnbind => AMQPClass::Queue(Queue::UnbindOk(queue::UnbindOk {})),
+            Done::Recover => AMQPClass::Basic(Basic::RecoverOk(basic::RecoverOk {})),
+            Done::TxSelect => AMQPClass::Tx(Tx::SelectOk(tx::SelectOk {})),
+            Done::TxCommit => AMQPClass::Tx(Tx::CommitOk(tx::CommitOk {})),
+            Done::TxRollback => AMQPClass::Tx(Tx::RollbackOk(tx::RollbackOk {})),
+        },
+    )
+}
+
+pub(crate) fn purge_ok(number: u16) -> Vec<u8> {
+    let purge_ok = queue::PurgeOk { message_count: 2 };
+    method(number, AMQPClass::Queue(queue::AMQPMethod::PurgeOk(purge_ok)))
+}
+
+pub(crate) fn channel_flow_ok(number: u16, active: bool) -> Vec<u8> {
+    method(number, AMQPClass::Channel(channel::AMQPMethod::FlowOk(channel::FlowOk { active })))
+}
+
+pub(crate) fn get_ok(number: u16, delivery_tag: u64) -> Vec<u8> {
+    on_basic(
+        number,
+        basic::AMQPMethod::GetOk(basic::GetOk {
+            delivery_tag,
+            redelivered: false,
+            exchange: "".into(),
+            routing_key: "q".into(),
+            message_count: 7,
+        }),
+    )
+}
+
+pub(crate) fn get_empty(number: u16) -> Vec<u8> {
+    on_basic(number, basic::AMQPMethod::GetEmpty(basic::GetEmpty {}))
+}
+
 pub(crate) fn qos_ok(number: u16) -> Vec<u8> {
     on_basic(number, basic::AMQPMethod::QosOk(basic::QosOk {}))
 }
@@ -218,7 +281,10 @@ fn describe_method(class: &AMQPClass) -> String {
     use basic::AMQPMethod as Basic;
     use channel::AMQPMethod as Channel;
     use connection::AMQPMethod as Connection;
+    use exchange::AMQPMethod as Exchange;
     use queue::AMQPMethod as Queue;
+    use tx::AMQPMethod as Tx;
+    let multiple = |multiple: bool| if multiple { " multiple" } else { "" };
     match class {
         AMQPClass::Connection(Connection::StartOk(m)) => format!("start-ok {}", m.mechanism),
         AMQPClass::Connection(Connection::UpdateSecret(m)) => {
@@ -237,16 +303,31 @@ fn describe_method(class: &AMQPClass) -> String {
         AMQPClass::Channel(Channel::FlowOk(m)) => format!("flow-ok {}", m.active),
         AMQPClass::Confirm(_) => "confirm.select".to_owned(),
         AMQPClass::Queue(Queue::Declare(m)) => format!("declare {}", m.queue),
+        AMQPClass::Channel(Channel::Flow(m)) => format!("flow {}", m.active),
+        AMQPClass::Tx(Tx::Select(_)) => "tx.select".to_owned(),
+        AMQPClass::Tx(Tx::Commit(_)) => "tx.commit".to_owned(),
+        AMQPClass::Tx(Tx::Rollback(_)) => "tx.rollback".to_owned(),
+        AMQPClass::Exchange(Exchange::Declare(m)) => format!("declare exchange {} {}", m.exchange, m.kind),
+        AMQPClass::Exchange(Exchange::Delete(m)) => format!("delete exchange {}", m.exchange),
+        AMQPClass::Exchange(Exchange::Bind(m)) => format!("bind exchange {} to {}", m.destination, m.source),
+        AMQPClass::Exchange(Exchange::Unbind(m)) => {
+            format!("unbind exchange {} from {}", m.destination, m.source)
+        }
+        AMQPClass::Queue(Queue::Bind(m)) => format!("bind {} to {}", m.queue, m.exchange),
+        AMQPClass::Queue(Queue::Unbind(m)) => format!("unbind {} from {}", m.queue, m.exchange),
+        AMQPClass::Queue(Queue::Purge(m)) => format!("purge {}", m.queue),
         AMQPClass::Queue(Queue::Delete(m)) => format!("delete {}", m.queue),
+        AMQPClass::Basic(Basic::Get(m)) => format!("get {}", m.queue),
+        AMQPClass::Basic(Basic::Recover(m)) => format!("recover {}", m.requeue),
         AMQPClass::Basic(Basic::Qos(m)) => format!("qos {}", m.prefetch_count),
         AMQPClass::Basic(Basic::Consume(m)) => format!("consume {} as {}", m.queue, m.consumer_tag),
         AMQPClass::Basic(Basic::Cancel(m)) => format!("cancel {}", m.consumer_tag),
         AMQPClass::Basic(Basic::CancelOk(m)) => format!("cancel-ok {}", m.consumer_tag),
         AMQPClass::Basic(Basic::Publish(m)) => format!("publish {}", m.routing_key),
         AMQPClass::Basic(Basic::Ack(m)) => {
-            format!("ack {}{}", m.delivery_tag, if m.multiple { " multiple" } else { "" })
+            format!("ack {}{}", m.delivery_tag, multiple(m.multiple))
         }
-        AMQPClass::Basic(Basic::Nack(m)) => format!("nack {}", m.delivery_tag),
+        AMQPClass::Basic(Basic::Nack(m)) => format!("nack {}{}", m.delivery_tag, multiple(m.multiple)),
         AMQPClass::Basic(Basic::Reject(m)) => format!("reject {}", m.delivery_tag),
         other => panic!("the client never sends {other:?}"),
     }

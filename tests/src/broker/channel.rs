@@ -1,12 +1,14 @@
 //! The state of one channel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use leveret_core::text::ShortString;
 
 use super::confirm::Confirms;
 use super::error::{AmqpError, Code};
+use super::message::Message;
 use super::properties::Properties;
 use super::queue::{Key, Position, Stored};
 
@@ -27,6 +29,8 @@ pub(super) struct Channel {
     /// Deliveries that were not settled yet, by delivery tag.
     pub(super) unacked: BTreeMap<u64, Unacked>,
     pub(super) confirms: Option<Confirms>,
+    /// What waits for a commit, once the channel works in transactions.
+    pub(super) transaction: Option<Transaction>,
     /// A publish whose content is not complete.
     pub(super) incoming: Option<Incoming>,
     /// What an empty queue name means (AMQP 0-9-1, 1.7.2.3).
@@ -59,6 +63,36 @@ pub(super) struct Unacked {
     pub(super) stored: Stored,
     /// None for `basic.get`, which no prefetch counts.
     pub(super) consumer: Option<ShortString>,
+}
+
+/// What a settlement does with its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settlement {
+    Acknowledge,
+    Requeue,
+    Reject,
+}
+
+impl Settlement {
+    pub(super) const fn refused(requeue: bool) -> Self {
+        if requeue { Self::Requeue } else { Self::Reject }
+    }
+}
+
+/// What was published and settled since the last commit or rollback (AMQP 0-9-1, 1.9).
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    pub(super) publishes: Vec<Routed>,
+    /// With their delivery tags, under which a rollback makes them outstanding again.
+    pub(super) settled: Vec<(u64, Unacked, Settlement)>,
+}
+
+/// A publish, and the queues that it was for when it came.
+#[derive(Debug)]
+pub(super) struct Routed {
+    pub(super) message: Arc<Message>,
+    pub(super) targets: BTreeSet<Key>,
+    pub(super) mandatory: bool,
 }
 
 /// A publish on its way in: method, then header, then body.
@@ -100,17 +134,17 @@ impl Channel {
     ///
     /// RabbitMQ: `multiple` needs its own tag to be outstanding too, except 0, which means all
     /// (AMQP 0-9-1, 1.8.3.13).
-    pub(super) fn take_unacked(&mut self, tag: u64, multiple: bool) -> Option<Vec<Unacked>> {
+    pub(super) fn take_unacked(&mut self, tag: u64, multiple: bool) -> Option<BTreeMap<u64, Unacked>> {
         if multiple && tag == 0 {
-            return Some(std::mem::take(&mut self.unacked).into_values().collect());
+            return Some(std::mem::take(&mut self.unacked));
         }
         if !self.unacked.contains_key(&tag) {
             return None;
         }
         if !multiple {
-            return self.unacked.remove(&tag).map(|one| vec![one]);
+            return self.unacked.remove(&tag).map(|one| BTreeMap::from([(tag, one)]));
         }
         let later = self.unacked.split_off(&(tag.saturating_add(1)));
-        Some(std::mem::replace(&mut self.unacked, later).into_values().collect())
+        Some(std::mem::replace(&mut self.unacked, later))
     }
 }

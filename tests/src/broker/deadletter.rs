@@ -59,7 +59,7 @@ impl Broker {
         let Death { queue, reason, at_least_once, message } = death;
         let exchange = Key { vhost: queue.vhost.clone(), name: message.exchange.clone() };
         // RabbitMQ: a missing exchange or queue loses the message silently.
-        let mut targets = self.route(&exchange, &message.routing_key);
+        let mut targets = self.route(&exchange, &message);
         if targets.is_empty() && at_least_once {
             self.unrouted.push_back(Death { queue, reason, at_least_once, message });
             return true;

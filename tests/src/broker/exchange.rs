@@ -1,9 +1,10 @@
-//! Exchanges: which queues a routing key reaches (AMQP 0-9-1, 3.1.3).
+//! Exchanges: where a message goes next (AMQP 0-9-1, 3.1.3).
 
-use std::collections::BTreeSet;
-
-use leveret_core::table::Table;
+use leveret_core::table::{Table, Value};
 use leveret_core::text::ShortString;
+
+use super::message::Message;
+use super::table;
 
 /// How an exchange compares a routing key with its bindings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub(super) enum Kind {
     Fanout,
     /// By words, with `*` for one and `#` for any number.
     Topic,
-    /// By the message's headers. Known by name only: bindings to it are refused.
+    /// By the message's headers.
     Headers,
 }
 
@@ -57,9 +58,17 @@ pub(super) struct Exchange {
     bindings: Vec<Binding>,
 }
 
+/// Where a binding leads, within its virtual host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Destination {
+    Queue(ShortString),
+    /// RabbitMQ's extension.
+    Exchange(ShortString),
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Binding {
-    pub(super) queue: ShortString,
+    pub(super) destination: Destination,
     pub(super) routing_key: ShortString,
     pub(super) arguments: Table,
 }
@@ -86,19 +95,53 @@ impl Exchange {
         !self.bindings.is_empty()
     }
 
-    /// The queues that a message with this routing key goes to, each once.
-    pub(super) fn route(&self, routing_key: &str) -> BTreeSet<ShortString> {
-        self.bindings
-            .iter()
-            .filter(|binding| match self.kind {
-                Kind::Direct => binding.routing_key == routing_key,
-                Kind::Fanout => true,
-                Kind::Topic => topic_matches(&binding.routing_key, routing_key),
-                Kind::Headers => false,
-            })
-            .map(|binding| binding.queue.clone())
-            .collect()
+    /// Where a message goes from here.
+    pub(super) fn route<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = &'a Destination> {
+        let matching = |binding: &&Binding| match self.kind {
+            Kind::Direct => binding.routing_key == message.routing_key,
+            Kind::Fanout => true,
+            Kind::Topic => topic_matches(&binding.routing_key, &message.routing_key),
+            Kind::Headers => headers_match(&binding.arguments, message.properties.headers()),
+        };
+        self.bindings.iter().filter(matching).map(|binding| &binding.destination)
     }
+}
+
+const X_MATCH: &str = "x-match";
+
+/// How a binding of a headers exchange wants to be matched. None where RabbitMQ refuses it.
+fn x_match(arguments: &Table) -> Option<(bool, bool)> {
+    match arguments.get(X_MATCH) {
+        None => Some((true, false)),
+        Some(Value::LongString(how)) => match &how[..] {
+            b"all" => Some((true, false)),
+            b"any" => Some((false, false)),
+            b"all-with-x" => Some((true, true)),
+            b"any-with-x" => Some((false, true)),
+            _ => None,
+        },
+        Some(_) => None,
+    }
+}
+
+/// Whether a headers exchange takes these arguments of a binding.
+pub(super) fn is_valid_match(arguments: &Table) -> bool {
+    x_match(arguments).is_some()
+}
+
+/// RabbitMQ: headers that begin with `x-` are left out unless `-with-x` is asked for; a value of no type asks
+/// for presence only, any other for the same type and value.
+fn headers_match(arguments: &Table, headers: &[u8]) -> bool {
+    let Some((all, with_x)) = x_match(arguments) else { return false };
+    let mut wanted = arguments
+        .iter()
+        .filter(|(name, _)| *name != X_MATCH && (with_x || !name.starts_with("x-")))
+        .map(|(name, wanted)| match (wanted, table::value(headers, name)) {
+            (_, None) => false,
+            (Value::Void, Some(_)) => true,
+            (wanted, Some(found)) => *wanted == found,
+        });
+    if all { wanted.all(|matches| matches) } else { wanted.any(|matches| matches) }
 }
 
 /// Whether a topic pattern matches: in time linear in pattern times key, whatever the pattern.
@@ -124,6 +167,29 @@ fn topic_matches(pattern: &str, key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_match_all_or_any_of_what_a_binding_wants() {
+        let short = |text: &'static str| ShortString::from_static(text);
+        // The fields `format: "pdf"` and `x-urgent: true`, as a table holds them.
+        let headers = b"\x06formatS\0\0\0\x03pdf\x08x-urgentt\x01";
+        let pdf = || Table::new().with(short("format"), "pdf");
+        let how = |table: Table, how: &'static str| table.with(short("x-match"), how);
+        for (arguments, expected) in [
+            (Table::new(), true),
+            (how(Table::new(), "any"), false),
+            (pdf(), true),
+            (pdf().with(short("type"), "log"), false),
+            (how(pdf().with(short("type"), "log"), "any"), true),
+            (pdf().with(short("x-urgent"), false), true),
+            (how(pdf().with(short("x-urgent"), false), "all-with-x"), false),
+            (how(Table::new().with(short("x-urgent"), true), "any-with-x"), true),
+            (Table::new().with(short("format"), 5_i64), false),
+        ] {
+            assert_eq!(headers_match(&arguments, headers), expected, "{arguments:?}");
+        }
+        assert!(!is_valid_match(&how(Table::new(), "some")));
+    }
 
     #[test]
     fn a_star_is_one_word_and_a_hash_any_number() {

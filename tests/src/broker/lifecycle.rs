@@ -194,7 +194,10 @@ impl Broker {
     pub(super) fn release_channel(&mut self, at: At) {
         let channels = self.connections.get_mut(&at.conn).map(|connection| &mut connection.channels);
         let Some(channel) = channels.and_then(|channels| channels.remove(&at.channel)) else { return };
-        for unacked in channel.unacked.into_values() {
+        // What waited for a commit was not done.
+        let held = channel.transaction.into_iter().flat_map(|transaction| transaction.settled);
+        let held = held.map(|(_, unacked, _)| unacked);
+        for unacked in channel.unacked.into_values().chain(held) {
             self.requeue(unacked);
         }
         for (tag, consumer) in channel.consumers {

@@ -30,17 +30,18 @@
 //! * **Confirms** in the order of a [`ConfirmStyle`]; a return always before its own acknowledgement.
 //! * **Refusals** with RabbitMQ's codes and texts, on the channel or the connection.
 //! * **Alarms** ([`Broker::block`]): connections that publish are not read from, acknowledgements included.
+//! * **Transactions** route a publish when it comes, and deliver or return it at the commit; a rollback makes what
+//!   was settled outstanding again.
 //! * **Headers** pass through as bytes, however hostile.
 //!
 //! # What it does not do
 //!
-//! Streams, single active consumers, priorities of consumers, bindings to headers exchanges,
-//! alternate exchanges, bindings between exchanges, transactions, `global` prefetch, `access.request`,
-//! `connection.update-secret`: each is refused with `NOT_IMPLEMENTED`, never ignored. Arguments that nest more
-//! than 32 deep are refused as well. What else is missing:
+//! Streams, single active consumers, priorities of consumers, alternate exchanges, `global` prefetch,
+//! `access.request`, `connection.update-secret`: each is refused with `NOT_IMPLEMENTED`, never ignored. Arguments that
+//! nest more than 32 deep are refused as well. What else is missing:
 //!
 //! * **Copies of quorum queues.** There is one node. A message that was to be dead-lettered at least once and that no
-//!   queue takes does not block those behind it, as 32 of them do in RabbitMQ, and goes on when a queue is declared.//!
+//!   queue takes does not block those behind it, as 32 of them do in RabbitMQ, and goes on when a queue is declared.
 //! * **TLS, permissions, policies.** Every user may do everything, `guest` from any address too.
 //! * **Disk and limits.** Nothing is written down, so the delivery mode has no effect and a broker that is dropped
 //!   forgets all. No limit but the machine's memory holds for what is stored in queues, and no publisher is

@@ -10,6 +10,7 @@ use leveret_core::time::Instant;
 
 use super::channel::{At, Unacked};
 use super::event::{BrokerEvent, DeathReason, DeleteCause};
+use super::exchange::Destination;
 use super::message::Message;
 use super::queue::{Admission, ConsumerRef, Key, Queue};
 use super::{Broker, ConnectionId};
@@ -53,14 +54,46 @@ impl Broker {
         }
     }
 
-    /// The queues that an exchange sends a routing key to. The default exchange (empty name) is the queues
-    /// themselves.
-    pub(super) fn route(&self, exchange: &Key, routing_key: &ShortString) -> BTreeSet<ShortString> {
+    /// The queues that an exchange sends a message to, each once, whatever the way. The default exchange (empty
+    /// name) is the queues themselves.
+    pub(super) fn route(&self, exchange: &Key, message: &Message) -> BTreeSet<ShortString> {
+        let vhost = &exchange.vhost;
         if exchange.name.is_empty() {
-            let key = Key { vhost: exchange.vhost.clone(), name: routing_key.clone() };
+            let key = Key { vhost: vhost.clone(), name: message.routing_key.clone() };
             return self.queues.get_key_value(&key).map(|(key, _)| key.name.clone()).into_iter().collect();
         }
-        self.exchanges.get(exchange).map(|exchange| exchange.route(routing_key)).unwrap_or_default()
+        let (mut queues, mut seen) = (BTreeSet::new(), BTreeSet::from([exchange.name.clone()]));
+        let mut to_visit = vec![exchange.name.clone()];
+        while let Some(name) = to_visit.pop() {
+            let Some(exchange) = self.exchanges.get(&Key { vhost: vhost.clone(), name }) else { continue };
+            for destination in exchange.route(message) {
+                match destination {
+                    Destination::Queue(queue) => drop(queues.insert(queue.clone())),
+                    Destination::Exchange(next) if seen.insert(next.clone()) => to_visit.push(next.clone()),
+                    Destination::Exchange(_) => {}
+                }
+            }
+        }
+        queues
+    }
+
+    /// Takes the bindings to something away that is gone, and the exchanges that go with their last binding.
+    pub(super) fn unbind_all(&mut self, vhost: &ShortString, gone: Destination) {
+        let mut gone = vec![gone];
+        while let Some(destination) = gone.pop() {
+            let unused: Vec<Key> = self
+                .exchanges
+                .iter_mut()
+                .filter(|(key, _)| key.vhost == *vhost)
+                .filter_map(|(key, exchange)| {
+                    exchange.unbind(|binding| binding.destination == destination).then(|| key.clone())
+                })
+                .collect();
+            for key in unused {
+                self.exchanges.remove(&key);
+                gone.push(Destination::Exchange(key.name));
+            }
+        }
     }
 
     /// Puts a message into a queue.
@@ -140,9 +173,7 @@ impl Broker {
         for consumer in queue.consumers {
             self.drop_consumer(&consumer);
         }
-        self.exchanges.retain(|of, exchange| {
-            !exchange.unbind(|binding| of.vhost == key.vhost && binding.queue == key.name)
-        });
+        self.unbind_all(&key.vhost, Destination::Queue(key.name.clone()));
         self.events.push(BrokerEvent::QueueDeleted { queue: key.name.clone(), cause, messages });
         Some(messages)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use leveret_core::connection::{
-    ChannelClosed, ChannelId, CloseReason, Connection, Event, SendBuf, Uri, Verdict,
+    ChannelClosed, ChannelId, CloseReason, Connection, ConsumeOptions, DeleteIf, Event, SendBuf, Uri, Verdict,
 };
 use leveret_core::message::Message;
 use leveret_core::text::ShortString;
@@ -59,7 +59,9 @@ impl RawClient {
     pub(crate) fn delete(&mut self, queue: &str) {
         let queue = ShortString::truncated(queue);
         let deleted = self.on_a_channel(
-            |connection, channel| connection.delete_queue(channel, &queue).expect("it is open"),
+            |connection, channel| {
+                connection.delete_queue(channel, &queue, DeleteIf::ALWAYS).expect("it is open");
+            },
             |event| matches!(event, Event::QueueDeleted { .. }).then_some(()),
         );
         deleted.expect("deleting what is not there is no error");
@@ -125,11 +127,14 @@ impl RawClient {
         let channel = self.connection.open_channel().expect("there is a channel");
         let one_by_one = NonZeroU16::MIN;
         self.connection.set_prefetch(channel, one_by_one).expect("it is open");
-        self.connection.consume(channel, &queue, &ShortString::from_static("c")).expect("it is open");
+        self.connection
+            .consume(channel, &queue, &ShortString::from_static("c"), &ConsumeOptions::default())
+            .expect("it is open");
         while taken.len() < count {
             let (tag, body) = self.until(|event| match event {
                 Event::Delivery(delivery) => {
-                    let body = String::from_utf8_lossy(delivery.content().body()).into_owned();
+                    let body =
+                        String::from_utf8_lossy(delivery.content().body().expect("it is small")).into_owned();
                     Some((delivery.delivery_tag(), body))
                 }
                 _ => None,

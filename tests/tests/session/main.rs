@@ -1,7 +1,7 @@
 //! The session against the embedded broker, in virtual time.
 //!
 //! Each file tells one part of the story: [`enqueue`], [`inspect`], [`outcomes`], [`bad_news`], [`quorum`], [`recovery`],
-//! [`last_words`], [`ending`].
+//! [`last_words`], [`ending`], [`oversized`].
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
 
@@ -12,6 +12,7 @@ mod enqueue;
 mod inspect;
 mod last_words;
 mod outcomes;
+mod oversized;
 mod quorum;
 mod recovery;
 

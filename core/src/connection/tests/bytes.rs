@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Everything a server says in a lively session with one channel.
+/// Everything a server says in a lively session with two channels, to a client that takes bodies of 20,000 bytes.
 fn recording() -> Vec<u8> {
+    use script::Done;
     [
         script::start("PLAIN AMQPLAIN"),
         script::tune(2047, 131_072, 60),
@@ -14,17 +15,36 @@ fn recording() -> Vec<u8> {
         script::select_ok(1),
         script::heartbeat(),
         script::consume_ok(1, "tag"),
+        script::channel_open_ok(2),
         script::deliver(1, "tag", 1),
         script::header(1, 5, None),
+        script::done(2, Done::TxSelect),
         script::body(1, b"hello"),
         script::returned(1, Some(2)),
         script::ack(1, 3, true),
         script::deliver(1, "tag", 2),
         script::header(1, 9_000, None),
         script::body(1, &[1; 5_000]),
+        script::done(2, Done::ExchangeDeclare),
+        script::done(2, Done::QueueBind),
+        script::done(2, Done::ExchangeBind),
         script::blocked("disk"),
         script::body(1, &[2; 4_000]),
         script::unblocked(),
+        script::deliver(1, "tag", 3),
+        script::header(1, 30_000, None),
+        script::get_ok(2, 1),
+        script::body(1, &[3; 20_000]),
+        script::header(2, 20_001, None),
+        script::body(2, &[4; 4_096]),
+        script::body(1, &[3; 10_000]),
+        script::body(2, &[4; 15_905]),
+        script::get_empty(2),
+        script::purge_ok(2),
+        script::done(2, Done::Recover),
+        script::channel_flow(1, false),
+        script::channel_flow(1, true),
+        script::done(2, Done::TxRollback),
         script::cancel(1, "tag", true),
         script::channel_close(1, 406, "PRECONDITION_FAILED"),
         script::connection_close(320, "CONNECTION_FORCED"),
@@ -32,9 +52,41 @@ fn recording() -> Vec<u8> {
     .concat()
 }
 
+/// What the client asks for as soon as it is open.
+fn ask(client: &mut Connection) -> Result<(), CommandError> {
+    use crate::topology::{
+        Binding, BindingDestination, ExchangeDeclaration, ExchangeKind, ExchangeName, RoutingKey,
+    };
+    let channel = client.open_channel()?;
+    client.confirm_select(channel)?;
+    client.consume(channel, &short("q"), &short("tag"), &ConsumeOptions::default())?;
+    for _ in 0..3 {
+        client.publish(channel, &message("x")).unwrap();
+    }
+    let name = |name: &str| ExchangeName::new(name).unwrap();
+    let binding = |destination| Binding {
+        source: name("e"),
+        destination,
+        routing_key: RoutingKey::new("k").unwrap(),
+        arguments: crate::table::Table::new(),
+    };
+    let other = client.open_channel()?;
+    client.tx_select(other)?;
+    client.declare_exchange(other, &ExchangeDeclaration::durable(name("e"), ExchangeKind::Direct))?;
+    client.bind(other, &binding(BindingDestination::Queue(short("q"))))?;
+    client.bind(other, &binding(BindingDestination::Exchange(name("d"))))?;
+    client.get(other, &short("q"), false)?;
+    client.get(other, &short("q"), true)?;
+    client.purge_queue(other, &short("q"))?;
+    client.recover(other)?;
+    client.tx_rollback(other)
+}
+
 /// What a client makes of the recording, cut at these places.
 fn replay(recording: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Event>, Vec<u8>) {
-    let mut pair = Pair::new(config());
+    let mut config = config();
+    config.max_message_bytes = 20_000;
+    let mut pair = Pair::new(config);
     let (mut events, mut sent) = (Vec::new(), pair.sent_bytes());
     let mut asked = false;
     let mut fed = 0;
@@ -43,27 +95,25 @@ fn replay(recording: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Event
         pair.input.extend_from_slice(&recording[fed..end]);
         fed = end;
         // Frame by frame, so that the commands come at the same point however the bytes were cut.
-        while !pair.input.is_empty() {
-            let whole = frame::peek(&pair.input, u32::MAX).unwrap();
-            let Some(frame) = whole else { break };
+        while let Some(frame) = frame::peek(&pair.input, u32::MAX).unwrap() {
             let rest = pair.input.split_off(frame.len());
             pair.read();
             pair.input.unsplit(rest);
             sent.extend_from_slice(&pair.sent_bytes());
             if pair.client.is_open() && !asked {
                 asked = true;
-                let channel = pair.client.open_channel().unwrap();
-                pair.client.confirm_select(channel).unwrap();
-                pair.client.consume(channel, &short("q"), &short("tag")).unwrap();
-                for _ in 0..3 {
-                    pair.publish(1, "x").unwrap();
-                }
+                ask(&mut pair.client).unwrap();
                 sent.extend_from_slice(&pair.sent_bytes());
             }
+            for event in pair.events() {
+                if let Event::Delivery(delivery) | Event::Got { delivery, .. } = &event {
+                    pair.client.ack(delivery.channel(), delivery.delivery_tag(), false).unwrap_or_default();
+                }
+                events.push(event);
+            }
+            sent.extend_from_slice(&pair.sent_bytes());
         }
         pair.read();
-        events.extend(pair.events());
-        sent.extend_from_slice(&pair.sent_bytes());
     }
     (events, sent)
 }
@@ -72,18 +122,70 @@ fn replay(recording: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Event
 fn a_session_reads_the_same_at_once_and_byte_by_byte() {
     let recording = recording();
     let whole = replay(&recording, []);
-    assert!(matches!(whole.0.last(), Some(Event::Closed(_))));
-    assert_eq!(whole.0.iter().filter(|event| matches!(event, Event::Delivery(_))).count(), 2);
+    let Some(Event::Closed(error)) = whole.0.last() else { panic!("{whole:?}") };
+    assert!(matches!(**error, ConnectionError::ClosedByPeer(_)), "{error}");
+    let count = |wanted: fn(&Event) -> bool| whole.0.iter().filter(|event| wanted(event)).count();
+    assert_eq!(count(|event| matches!(event, Event::Delivery(_))), 3);
+    let oversized = |delivery: &Delivery| delivery.content().body().is_err();
+    let skipped = whole.0.iter().filter(|event| {
+        matches!(event, Event::Delivery(delivery) | Event::Got { delivery, .. } if oversized(delivery))
+    });
+    assert_eq!(skipped.count(), 2);
+    assert_eq!(count(|event| matches!(event, Event::Recovered { .. } | Event::TxRolledBack { .. })), 2);
     assert_eq!(replay(&recording, 1..recording.len()), whole);
 }
 
+/// At every place in and around a head or a method, and in bodies at those that could matter: where they begin and
+/// end, and where one is large enough to be shared.
 #[test]
 fn a_session_reads_the_same_at_every_cut() {
     let recording = recording();
     let whole = replay(&recording, []);
-    for cut in 1..recording.len() {
+    let dull = |at: usize| {
+        let around = &recording[at.saturating_sub(20)..(at + 20).min(recording.len())];
+        around.iter().all(|byte| (1..=4).contains(byte)) && !at.is_multiple_of(512)
+    };
+    for cut in (1..recording.len()).filter(|cut| !dull(*cut)) {
         assert_eq!(replay(&recording, [cut]), whole, "cut at {cut}");
     }
+}
+
+/// The same without a look in between: what came is read as far as it goes, and said when all has been.
+#[test]
+fn a_session_that_is_read_in_one_go_tells_the_same() {
+    let recording = recording();
+    let opening: usize =
+        [script::start("PLAIN AMQPLAIN"), script::tune(2047, 131_072, 60), script::open_ok()]
+            .iter()
+            .map(Vec::len)
+            .sum();
+    let in_pieces_of = |size: usize| {
+        let mut config = config();
+        config.max_message_bytes = 20_000;
+        let mut pair = Pair::new(config);
+        pair.feed(&recording[..opening]);
+        ask(&mut pair.client).unwrap();
+        pair.sent();
+        recording[opening..].chunks(size).for_each(|piece| pair.feed(piece));
+        (pair.events(), pair.sent_bytes())
+    };
+    let whole = in_pieces_of(recording.len());
+    assert_eq!(whole.0.len(), replay(&recording, []).0.len());
+    for size in [1, 7, 8, 9, 1_000, 4_096, 65_536] {
+        assert!(in_pieces_of(size) == whole, "in pieces of {size}");
+    }
+}
+
+/// However often, and wherever.
+#[test]
+fn a_session_reads_the_same_in_any_pieces() {
+    let recording = recording();
+    let whole = replay(&recording, []);
+    proptest!(ProptestConfig::with_cases(64), |(sizes in prop::collection::vec(1..5_000_usize, 1..40))| {
+        let mut end = 0;
+        let cuts = sizes.iter().cycle().map(|size| { end += size; end }).take_while(|end| *end < recording.len());
+        prop_assert!(replay(&recording, cuts.collect::<Vec<_>>()) == whole);
+    });
 }
 
 #[test]
@@ -118,9 +220,18 @@ fn in_state(state: u8) -> Pair {
             pair.publish(1, vec![0; 10_000]).unwrap();
             pair.publish(1, "x").unwrap();
         }
-        5 => pair.feed(script::deliver(1, "tag", 1)),
+        5 => {
+            pair.client.get(id(1), &short("q"), false).unwrap();
+            let other = pair.client.open_channel().unwrap();
+            pair.client.tx_select(other).unwrap();
+            pair.feed(script::deliver(1, "tag", 1));
+        }
         6 => pair.feed([script::deliver(1, "tag", 1), script::header(1, 100, None)].concat()),
-        7 => pair.client.close_channel(id(1)).unwrap(),
+        7 => {
+            pair.client.get(id(1), &short("q"), false).unwrap();
+            pair.client.recover(id(1)).unwrap();
+            pair.client.close_channel(id(1)).unwrap();
+        }
         8 => pair.client.close(pair.now, 200, "bye"),
         _ => pair.feed(script::connection_close(320, "gone")),
     }
@@ -154,6 +265,11 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
             script::channel_flow(2, false),
             script::blocked("disk"),
             script::connection_close_ok(),
+            script::get_ok(1, 2),
+            script::get_empty(2),
+            script::channel_flow_ok(2, true),
+            script::done(1, script::Done::Recover),
+            script::done(2, script::Done::TxCommit),
         ]),
         1 => prop::collection::vec(any::<u8>(), 0..20),
     ]

@@ -33,6 +33,7 @@ fn a_channel_that_the_server_closes_takes_its_publishes_with_it() {
 fn nothing_but_the_close_ok_is_sent_on_a_channel_that_the_server_closed() {
     let mut pair = Pair::confirming(1, config());
     pair.publish(1, vec![1; 400_000]).unwrap();
+    pair.deliver(1, 1..=5);
     for tag in 1..=5 {
         pair.client.ack(id(1), tag, false).unwrap();
     }
@@ -82,7 +83,7 @@ fn numbers_are_reused_and_run_out() {
 #[test]
 fn closing_a_channel_ends_what_waits_on_it() {
     let mut pair = Pair::confirming(1, config());
-    pair.client.consume(id(1), &short("q"), &short("tag")).unwrap();
+    pair.client.consume(id(1), &short("q"), &short("tag"), &ConsumeOptions::default()).unwrap();
     pair.client.cancel(id(1), &short("tag")).unwrap();
     pair.publish(1, "x").unwrap();
     pair.client.close_channel(id(1)).unwrap();
@@ -111,6 +112,50 @@ fn what_comes_on_a_closing_channel_is_discarded_and_the_next_one_starts_clean() 
     pair.sent();
     pair.feed([script::channel_open_ok(1), script::deliver(1, "t", 1), script::header(1, 0, None)].concat());
     assert!(matches!(pair.events()[..], [Event::ChannelOpened { .. }, Event::Delivery(_)]));
+}
+
+#[test]
+fn a_channel_may_be_refused_instead_of_opened_and_closed_before_it_is() {
+    let mut pair = Pair::open(config());
+    let refused = pair.client.open_channel().unwrap();
+    pair.client.confirm_select(refused).unwrap();
+    pair.publish(1, "x").unwrap();
+    assert_eq!(pair.sent().len(), 5);
+    pair.feed(script::channel_close(1, 406, "x"));
+    let cause = ChannelClosed::Peer(close_reason(406, "x"));
+    assert_eq!(pair.events(), [lost(1, cause.clone()), ended(cause)]);
+    assert_eq!(pair.sent(), ["1 close-ok"]);
+
+    let unwanted = pair.client.open_channel().unwrap();
+    assert_eq!(unwanted, id(1));
+    pair.client.close_channel(unwanted).unwrap();
+    assert_eq!(pair.sent(), ["1 open", "1 close 200"]);
+    pair.feed([script::channel_open_ok(1), script::channel_close_ok(1)].concat());
+    assert_eq!(pair.events(), [ended(ChannelClosed::Ours)]);
+}
+
+#[test]
+fn the_first_reason_is_the_one_that_is_told() {
+    let mut pair = Pair::confirming(2, config());
+    pair.publish(1, "x").unwrap();
+    pair.publish(2, "x").unwrap();
+    pair.sent();
+    pair.feed([script::channel_close(1, 404, "first"), script::connection_close(320, "second")].concat());
+    pair.client.handle_eof(pair.now);
+    let events = pair.events();
+    let first = ChannelClosed::Peer(close_reason(404, "first"));
+    assert_eq!(events[..2], [lost(1, first.clone()), ended(first)]);
+    let Some(Event::Closed(error)) = events.last() else { panic!("{events:?}") };
+    assert!(matches!(&**error, ConnectionError::ClosedByPeer(reason) if reason.code == 320), "{error}");
+    let second = ChannelClosed::ConnectionEnded(Arc::clone(error));
+    assert_eq!(
+        events[2..4],
+        [
+            Event::Verdict { channel: id(2), sequence: 1, verdict: Verdict::Unknown(second.clone()) },
+            Event::ChannelClosed { channel: id(2), cause: second }
+        ]
+    );
+    assert_eq!(events.len(), 5, "each end is told once");
 }
 
 #[test]
@@ -207,6 +252,7 @@ fn closes_of_a_connection_may_cross_and_anything_else_may_end_it() {
 #[test]
 fn a_close_of_the_connection_that_was_not_sent_is_not_acknowledged() {
     let mut pair = Pair::confirming(1, config());
+    pair.deliver(1, [1]);
     pair.client.ack(id(1), 1, false).unwrap();
     pair.client.close(pair.now, 200, "bye");
     pair.client.poll_transmit(pair.now, &mut SendBuf::new(1));

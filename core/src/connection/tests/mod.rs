@@ -1,11 +1,15 @@
 //! The connection against a scripted server, in virtual time.
 
+mod allocations;
 mod bytes;
 mod closing;
 mod consuming;
 mod handshake;
 mod hostile;
+mod methods;
+mod oversized;
 mod publishing;
+mod settling;
 mod time;
 
 use std::time::Duration;
@@ -115,6 +119,15 @@ impl Pair {
         self.now = self.now.max(self.client.poll_timeout().expect("a deadline"));
         self.client.handle_timeout(self.now);
         reason
+    }
+
+    /// The server delivers empty messages with these tags, and the client takes the events.
+    fn deliver(&mut self, channel: u16, tags: impl IntoIterator<Item = u64>) {
+        for tag in tags {
+            self.feed([script::deliver(channel, "tag", tag), script::header(channel, 0, None)].concat());
+            let events = self.events();
+            assert!(matches!(events[..], [Event::Delivery(_)]), "{events:?}");
+        }
     }
 
     fn publish(&mut self, channel: u16, body: impl Into<Bytes>) -> Result<u64, PublishError> {

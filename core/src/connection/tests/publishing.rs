@@ -119,9 +119,15 @@ fn without_confirms_there_is_no_number_and_no_verdict() {
     pair.events();
     assert_eq!(pair.client.publish(channel, &message("x")), Ok(0));
     pair.feed(script::ack(1, 1, false));
-    pair.feed(script::returned(1, Some(1)));
     assert!(pair.events().is_empty());
-    assert_eq!(pair.client.unmatched(), Unmatched { confirms: 1, returns: 1 });
+    assert_eq!(pair.client.unmatched(), Unmatched { confirms: 1, returns: 0 });
+    pair.feed(script::returned(1, None));
+    let events = pair.events();
+    let [Event::Returned { returned, content, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(
+        (returned.code, content.routing_key().as_str(), content.body().unwrap().len()),
+        (312, "nowhere", 0)
+    );
 }
 
 #[test]
@@ -173,8 +179,9 @@ fn an_empty_body_has_no_frame() {
 fn the_content_of_a_publish_is_contiguous_on_its_channel() {
     let mut pair = Pair::confirming(1, config());
     pair.publish(1, vec![1; 300_000]).unwrap();
+    pair.deliver(1, 6..=7);
     pair.client.ack(id(1), 7, true).unwrap();
-    pair.client.delete_queue(id(1), &short("old")).unwrap();
+    pair.client.delete_queue(id(1), &short("old"), DeleteIf::ALWAYS).unwrap();
 
     let mut out = SendBuf::new(1);
     let mut bytes = Vec::new();
@@ -203,6 +210,8 @@ fn acks_overtake_the_publishes_of_other_channels_and_publishes_take_turns() {
     pair.publish(1, vec![1; 200_000]).unwrap();
     pair.publish(2, vec![2; 200_000]).unwrap();
     pair.publish(2, "second").unwrap();
+    pair.deliver(2, [1]);
+    pair.deliver(3, 1..=2);
     pair.client.ack(id(2), 1, false).unwrap();
     pair.client.ack(id(3), 1, false).unwrap();
 
@@ -280,6 +289,27 @@ fn a_header_as_large_as_a_frame_is_sent() {
 }
 
 #[test]
+fn a_body_is_cut_where_a_frame_ends() {
+    const ROOM: usize = 131_072 - 8;
+    for (size, frames) in [
+        (1, vec![1]),
+        (ROOM - 1, vec![ROOM - 1]),
+        (ROOM, vec![ROOM]),
+        (ROOM + 1, vec![ROOM, 1]),
+        (2 * ROOM, vec![ROOM, ROOM]),
+        (2 * ROOM + 1, vec![ROOM, ROOM, 1]),
+    ] {
+        let mut pair = Pair::confirming(1, config());
+        pair.publish(1, vec![1; size]).unwrap();
+        let unsent = pair.client.unsent_bytes();
+        let sent = pair.sent_bytes();
+        assert_eq!(unsent, sent.len());
+        let bodies: Vec<String> = frames.iter().map(|bytes| format!("1 body of {bytes}")).collect();
+        assert_eq!(script::describe(&sent)[2..], bodies);
+    }
+}
+
+#[test]
 fn a_full_queue_refuses_and_tells_when_it_has_room() {
     let mut config = config();
     config.max_unsent_bytes = 100_000;
@@ -344,6 +374,8 @@ fn while_blocked_no_publish_begins_and_everything_else_goes_on() {
     assert_eq!(pair.events(), [Event::Blocked { reason: short("low on memory") }]);
 
     pair.publish(1, "x").unwrap();
+    pair.deliver(1, [1]);
+    pair.deliver(2, [2]);
     pair.client.ack(id(1), 1, false).unwrap();
     pair.client.ack(id(2), 2, false).unwrap();
     assert_eq!(pair.sent(), ["2 ack 2", "1 body of 68936"], "what was begun is ended");

@@ -10,7 +10,7 @@ use crate::text::ShortString;
 use crate::topology::arguments::{
     DELIVERY_LIMIT as X_DELIVERY_LIMIT, MAX_PRIORITY, MESSAGE_TTL, classic, dead_letters_to, quorum,
 };
-use crate::topology::{HoldPlan, QueueDeclaration, QueueName, Suffixes};
+use crate::topology::{HoldPlan, QueueDeclaration, QueueName, QueueType, Suffixes};
 
 /// The highest priority of a classic queue, unless told otherwise.
 const CLASSIC_TOP: u8 = 10;
@@ -90,6 +90,12 @@ impl QueuePlan {
     #[must_use]
     pub const fn name(&self) -> &QueueName {
         &self.queue.name
+    }
+
+    /// Whether it is a classic or a quorum queue.
+    #[must_use]
+    pub const fn queue_type(&self) -> QueueType {
+        if self.queue.quorum { QueueType::Quorum } else { QueueType::Classic }
     }
 
     /// How many deliveries a worker holds at once.

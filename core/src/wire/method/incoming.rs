@@ -53,12 +53,24 @@ pub(crate) enum Incoming<'a> {
     ChannelFlow {
         active: bool,
     },
+    ChannelFlowOk {
+        active: bool,
+    },
     ChannelClose(CloseReason),
     ChannelCloseOk,
+    ExchangeDeclareOk,
+    ExchangeDeleteOk,
+    ExchangeBindOk,
+    ExchangeUnbindOk,
     QueueDeclareOk {
         queue: ShortString,
         messages: u32,
         consumers: u32,
+    },
+    QueueBindOk,
+    QueueUnbindOk,
+    QueuePurgeOk {
+        messages: u32,
     },
     QueueDeleteOk {
         messages: u32,
@@ -74,11 +86,11 @@ pub(crate) enum Incoming<'a> {
     BasicCancelOk {
         consumer_tag: ShortString,
     },
-    BasicReturn {
-        code: u16,
-        text: ShortString,
-    },
+    BasicReturn(Return<'a>),
     BasicDeliver(Deliver<'a>),
+    BasicGetOk(GetOk<'a>),
+    BasicGetEmpty,
+    BasicRecoverOk,
     BasicAck {
         delivery_tag: u64,
         multiple: bool,
@@ -88,6 +100,9 @@ pub(crate) enum Incoming<'a> {
         multiple: bool,
     },
     ConfirmSelectOk,
+    TxSelectOk,
+    TxCommitOk,
+    TxRollbackOk,
 }
 
 /// `connection.start`.
@@ -118,6 +133,26 @@ pub(crate) struct Deliver<'a> {
     pub(crate) redelivered: bool,
     pub(crate) exchange: &'a [u8],
     pub(crate) routing_key: &'a [u8],
+}
+
+/// `basic.return`, its texts as the bytes that they are, but for the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Return<'a> {
+    pub(crate) code: u16,
+    pub(crate) text: ShortString,
+    pub(crate) exchange: &'a [u8],
+    pub(crate) routing_key: &'a [u8],
+}
+
+/// `basic.get-ok`, its texts as the bytes that they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GetOk<'a> {
+    pub(crate) delivery_tag: u64,
+    pub(crate) redelivered: bool,
+    pub(crate) exchange: &'a [u8],
+    pub(crate) routing_key: &'a [u8],
+    /// What is left ready in the queue.
+    pub(crate) messages: u32,
 }
 
 /// A payload that is none of these methods.
@@ -169,19 +204,34 @@ fn decode_arguments<'a>(
         (10, 71) => Some(Incoming::ConnectionUpdateSecretOk),
         (20, 11) => reader.long_bytes().map(|_| Incoming::ChannelOpenOk),
         (20, 20) => reader.flag().map(|active| Incoming::ChannelFlow { active }),
+        (20, 21) => reader.flag().map(|active| Incoming::ChannelFlowOk { active }),
         (20, 40) => close(reader).map(Incoming::ChannelClose),
         (20, 41) => Some(Incoming::ChannelCloseOk),
+        (40, 11) => Some(Incoming::ExchangeDeclareOk),
+        (40, 21) => Some(Incoming::ExchangeDeleteOk),
+        (40, 31) => Some(Incoming::ExchangeBindOk),
+        (40, 51) => Some(Incoming::ExchangeUnbindOk),
         (50, 11) => queue_declare_ok(reader),
+        (50, 21) => Some(Incoming::QueueBindOk),
+        (50, 31) => reader.u32().map(|messages| Incoming::QueuePurgeOk { messages }),
         (50, 41) => reader.u32().map(|messages| Incoming::QueueDeleteOk { messages }),
+        (50, 51) => Some(Incoming::QueueUnbindOk),
         (60, 11) => Some(Incoming::BasicQosOk),
         (60, 21) => reader.short_string().map(|consumer_tag| Incoming::BasicConsumeOk { consumer_tag }),
         (60, 30) => basic_cancel(reader),
         (60, 31) => reader.short_string().map(|consumer_tag| Incoming::BasicCancelOk { consumer_tag }),
-        (60, 50) => basic_return(reader),
+        (60, 50) => basic_return(reader).map(Incoming::BasicReturn),
         (60, 60) => basic_deliver(reader).map(Incoming::BasicDeliver),
+        (60, 71) => basic_get_ok(reader).map(Incoming::BasicGetOk),
+        // The one argument is reserved.
+        (60, 72) => reader.short_bytes().map(|_| Incoming::BasicGetEmpty),
         (60, 80) => basic_ack(reader),
+        (60, 111) => Some(Incoming::BasicRecoverOk),
         (60, 120) => basic_nack(reader),
         (85, 11) => Some(Incoming::ConfirmSelectOk),
+        (90, 11) => Some(Incoming::TxSelectOk),
+        (90, 21) => Some(Incoming::TxCommitOk),
+        (90, 31) => Some(Incoming::TxRollbackOk),
         _ => return Err(MethodError::Unexpected { class, method }),
     })
 }
@@ -224,12 +274,13 @@ fn basic_cancel<'a>(reader: &mut Reader<'_>) -> Option<Incoming<'a>> {
     Some(Incoming::BasicCancel { consumer_tag: reader.short_string()?, no_wait: reader.flag()? })
 }
 
-fn basic_return<'a>(reader: &mut Reader<'_>) -> Option<Incoming<'a>> {
-    let (code, text) = (reader.u16()?, reader.short_string()?);
-    // Exchange and routing key: a return is known by its mark.
-    reader.short_bytes()?;
-    reader.short_bytes()?;
-    Some(Incoming::BasicReturn { code, text })
+fn basic_return<'a>(reader: &mut Reader<'a>) -> Option<Return<'a>> {
+    Some(Return {
+        code: reader.u16()?,
+        text: reader.short_string()?,
+        exchange: reader.short_bytes()?,
+        routing_key: reader.short_bytes()?,
+    })
 }
 
 fn basic_deliver<'a>(reader: &mut Reader<'a>) -> Option<Deliver<'a>> {
@@ -239,6 +290,16 @@ fn basic_deliver<'a>(reader: &mut Reader<'a>) -> Option<Deliver<'a>> {
         redelivered: reader.flag()?,
         exchange: reader.short_bytes()?,
         routing_key: reader.short_bytes()?,
+    })
+}
+
+fn basic_get_ok<'a>(reader: &mut Reader<'a>) -> Option<GetOk<'a>> {
+    Some(GetOk {
+        delivery_tag: reader.u64()?,
+        redelivered: reader.flag()?,
+        exchange: reader.short_bytes()?,
+        routing_key: reader.short_bytes()?,
+        messages: reader.u32()?,
     })
 }
 

@@ -1,17 +1,13 @@
-//! The methods that leveret sends, as whole frames.
-
-use std::num::NonZeroU16;
+//! The methods of a connection, a channel and a publish, as whole frames.
 
 use amq_protocol::frame::{AMQPFrame, WriteContext, gen_frame};
-use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, queue};
-use amq_protocol::types::FieldTable;
+use amq_protocol::protocol::{AMQPClass, channel, confirm, connection, tx};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::Tune;
 use crate::message::{Message, Properties};
 use crate::table::{Table, Value};
 use crate::text::ShortString;
-use crate::topology::QueueDeclaration;
 use crate::wire::frame;
 use crate::wire::properties::PropertyList;
 use crate::wire::put;
@@ -82,6 +78,11 @@ pub(crate) fn channel_open(channel: u16) -> Bytes {
     method_frame(channel, AMQPClass::Channel(channel::AMQPMethod::Open(channel::Open {})))
 }
 
+/// Asks the server to send no deliveries, or to send them again.
+pub(crate) fn channel_flow(channel: u16, active: bool) -> Bytes {
+    method_frame(channel, AMQPClass::Channel(channel::AMQPMethod::Flow(channel::Flow { active })))
+}
+
 /// Bytes of a frame of [`channel_flow_ok`]: class, method, one flag.
 pub(crate) const FLOW_OK_FRAME: usize = 2 + 2 + 1 + frame::OVERHEAD;
 
@@ -105,82 +106,16 @@ pub(crate) fn confirm_select(channel: u16) -> Bytes {
     method_frame(channel, AMQPClass::Confirm(confirm::AMQPMethod::Select(method)))
 }
 
-/// Never `no-wait`: RabbitMQ renews the lease of an expiring queue only for a declare that is answered.
-pub(crate) fn queue_declare(channel: u16, declaration: &QueueDeclaration) -> Result<Bytes, TooDeep> {
-    table::fields_len(declaration.arguments.iter())?;
-    let method = queue::Declare {
-        queue: short_to_amq(&declaration.name),
-        passive: declaration.passive,
-        durable: declaration.durable,
-        exclusive: declaration.exclusive,
-        auto_delete: declaration.auto_delete,
-        nowait: false,
-        arguments: table::to_amq(&declaration.arguments),
-    };
-    Ok(method_frame(channel, AMQPClass::Queue(queue::AMQPMethod::Declare(method))))
+pub(crate) fn tx_select(channel: u16) -> Bytes {
+    method_frame(channel, AMQPClass::Tx(tx::AMQPMethod::Select(tx::Select {})))
 }
 
-pub(crate) fn queue_delete(channel: u16, name: &ShortString) -> Bytes {
-    let method =
-        queue::Delete { queue: short_to_amq(name), if_unused: false, if_empty: false, nowait: false };
-    method_frame(channel, AMQPClass::Queue(queue::AMQPMethod::Delete(method)))
+pub(crate) fn tx_commit(channel: u16) -> Bytes {
+    method_frame(channel, AMQPClass::Tx(tx::AMQPMethod::Commit(tx::Commit {})))
 }
 
-/// `basic.qos` for each consumer of the channel that comes after it.
-pub(crate) fn basic_qos(channel: u16, count: NonZeroU16) -> Bytes {
-    let method = basic::Qos { prefetch_count: count.get(), global: false };
-    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::Qos(method)))
-}
-
-pub(crate) fn basic_consume(channel: u16, queue: &ShortString, consumer_tag: &ShortString) -> Bytes {
-    let method = basic::Consume {
-        queue: short_to_amq(queue),
-        consumer_tag: short_to_amq(consumer_tag),
-        no_local: false,
-        no_ack: false,
-        exclusive: false,
-        nowait: false,
-        arguments: FieldTable::default(),
-    };
-    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::Consume(method)))
-}
-
-pub(crate) fn basic_cancel(channel: u16, consumer_tag: &ShortString) -> Bytes {
-    let method = basic::Cancel { consumer_tag: short_to_amq(consumer_tag), nowait: false };
-    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::Cancel(method)))
-}
-
-pub(crate) fn basic_cancel_ok(channel: u16, consumer_tag: &ShortString) -> Bytes {
-    let method = basic::CancelOk { consumer_tag: short_to_amq(consumer_tag) };
-    method_frame(channel, AMQPClass::Basic(basic::AMQPMethod::CancelOk(method)))
-}
-
-/// How one delivery, or all up to it, is settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settlement {
-    Ack { multiple: bool },
-    Nack { multiple: bool, requeue: bool },
-    Reject { requeue: bool },
-}
-
-/// Bytes of a frame that [`put_settlement`] writes.
-pub(crate) const SETTLEMENT_FRAME: usize = SETTLEMENT + frame::OVERHEAD;
-/// Class, method, tag, flags.
-const SETTLEMENT: usize = 2 + 2 + 8 + 1;
-
-/// Writes `basic.ack`, `basic.nack` or `basic.reject`.
-pub(crate) fn put_settlement(out: &mut BytesMut, channel: u16, delivery_tag: u64, settlement: Settlement) {
-    let (method, flags) = match settlement {
-        Settlement::Ack { multiple } => (80, [multiple, false]),
-        Settlement::Nack { multiple, requeue } => (120, [multiple, requeue]),
-        Settlement::Reject { requeue } => (90, [requeue, false]),
-    };
-    frame::put_method_head(out, channel, SETTLEMENT);
-    out.put_u16(BASIC);
-    out.put_u16(method);
-    out.put_u64(delivery_tag);
-    put::flags(out, flags);
-    frame::put_end(out);
+pub(crate) fn tx_rollback(channel: u16) -> Bytes {
+    method_frame(channel, AMQPClass::Tx(tx::AMQPMethod::Rollback(tx::Rollback {})))
 }
 
 /// The frames before the body of one publish, measured: its method and its content header.
@@ -234,7 +169,7 @@ impl<'a> PublishHead<'a> {
     }
 }
 
-fn method_frame(channel: u16, class: AMQPClass) -> Bytes {
+pub(super) fn method_frame(channel: u16, class: AMQPClass) -> Bytes {
     let frame = AMQPFrame::Method(channel, class);
     let written = gen_frame(&frame)(WriteContext::from(Vec::new())).expect("a Vec takes every write");
     written.into_inner().0.into()

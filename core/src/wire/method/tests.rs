@@ -1,7 +1,7 @@
 //! amq-protocol is the oracle of what is encoded and decoded by hand.
 
 use amq_protocol::frame::{AMQPFrame, WriteContext, gen_frame, parse_frame};
-use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, queue};
+use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, exchange, queue, tx};
 use amq_protocol::types::FieldTable;
 use bytes::BytesMut;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn assert_decodes(class: AMQPClass, expected: &Incoming<'_>) {
 
 #[test]
 fn every_method_that_a_server_may_send_us_is_read_as_the_oracle_writes_it() {
-    use AMQPClass::{Basic, Channel, Confirm, Connection, Queue};
+    use AMQPClass::{Basic, Channel, Confirm, Connection, Exchange, Queue, Tx};
     let tag = ShortString::from_static("tag");
     let reason = CloseReason { code: 404, text: "no queue".try_short(), class_id: 50, method_id: 10 };
     let cases = [
@@ -133,9 +133,28 @@ fn every_method_that_a_server_may_send_us_is_read_as_the_oracle_writes_it() {
                 exchange: "e".into(),
                 routing_key: "k".into(),
             })),
-            Incoming::BasicReturn { code: 312, text: tag },
+            Incoming::BasicReturn(Return { code: 312, text: tag, exchange: b"e", routing_key: b"k" }),
         ),
         (Confirm(confirm::AMQPMethod::SelectOk(confirm::SelectOk {})), Incoming::ConfirmSelectOk),
+        (
+            Channel(channel::AMQPMethod::FlowOk(channel::FlowOk { active: false })),
+            Incoming::ChannelFlowOk { active: false },
+        ),
+        (Exchange(exchange::AMQPMethod::DeclareOk(exchange::DeclareOk {})), Incoming::ExchangeDeclareOk),
+        (Exchange(exchange::AMQPMethod::DeleteOk(exchange::DeleteOk {})), Incoming::ExchangeDeleteOk),
+        (Exchange(exchange::AMQPMethod::BindOk(exchange::BindOk {})), Incoming::ExchangeBindOk),
+        (Exchange(exchange::AMQPMethod::UnbindOk(exchange::UnbindOk {})), Incoming::ExchangeUnbindOk),
+        (Queue(queue::AMQPMethod::BindOk(queue::BindOk {})), Incoming::QueueBindOk),
+        (Queue(queue::AMQPMethod::UnbindOk(queue::UnbindOk {})), Incoming::QueueUnbindOk),
+        (
+            Queue(queue::AMQPMethod::PurgeOk(queue::PurgeOk { message_count: 3 })),
+            Incoming::QueuePurgeOk { messages: 3 },
+        ),
+        (Basic(basic::AMQPMethod::GetEmpty(basic::GetEmpty {})), Incoming::BasicGetEmpty),
+        (Basic(basic::AMQPMethod::RecoverOk(basic::RecoverOk {})), Incoming::BasicRecoverOk),
+        (Tx(tx::AMQPMethod::SelectOk(tx::SelectOk {})), Incoming::TxSelectOk),
+        (Tx(tx::AMQPMethod::CommitOk(tx::CommitOk {})), Incoming::TxCommitOk),
+        (Tx(tx::AMQPMethod::RollbackOk(tx::RollbackOk {})), Incoming::TxRollbackOk),
     ];
     for (class, expected) in cases {
         assert_decodes(class, &expected);
@@ -175,7 +194,7 @@ fn the_start_of_a_server_is_read() {
 
 #[test]
 fn methods_of_a_client_or_of_nobody_are_unexpected() {
-    for (class, method) in [(10, 40), (20, 10), (50, 10), (60, 40), (60, 71), (90, 11), (0, 0), (85, 10)] {
+    for (class, method) in [(10, 40), (20, 10), (50, 10), (60, 40), (60, 70), (90, 10), (0, 0), (85, 10)] {
         let [a, b] = u16::to_be_bytes(class);
         let [c, d] = u16::to_be_bytes(method);
         assert_eq!(decode(&[a, b, c, d, 0]), Err(MethodError::Unexpected { class, method }));
@@ -263,10 +282,129 @@ fn the_other_methods_are_what_the_oracle_reads() {
             AMQPClass::Basic(Basic::Qos(basic::Qos { prefetch_count: 300, global: false }))
         )]
     );
-    let consume = oracle(&basic_consume(3, &queue, &tag)).remove(0);
+    let consume = oracle(&basic_consume(3, &queue, &tag, &ConsumeOptions::default()).unwrap()).remove(0);
     let AMQPFrame::Method(3, AMQPClass::Basic(Basic::Consume(consume))) = consume else { panic!() };
     assert!(!consume.no_ack && !consume.nowait && !consume.exclusive);
     assert_eq!(channel_flow_ok(3, true).len(), FLOW_OK_FRAME);
+}
+
+#[test]
+fn the_methods_of_exchanges_bindings_and_gets_are_what_the_oracle_reads() {
+    use crate::topology::{
+        Binding, BindingDestination, ExchangeDeclaration, ExchangeKind, ExchangeName, RoutingKey,
+    };
+    let method = |frame: &[u8]| match oracle(frame).remove(0) {
+        AMQPFrame::Method(3, class) => class,
+        other => panic!("{other:?}"),
+    };
+    let name = |name: &str| ExchangeName::new(name).unwrap();
+    let declaration = ExchangeDeclaration {
+        internal: true,
+        ..ExchangeDeclaration::durable(name("e"), ExchangeKind::Headers)
+    };
+    let declare = exchange::Declare {
+        exchange: "e".into(),
+        kind: "headers".into(),
+        passive: false,
+        durable: true,
+        auto_delete: false,
+        internal: true,
+        nowait: false,
+        arguments: FieldTable::default(),
+    };
+    let binding = |destination| Binding {
+        source: name("s"),
+        destination,
+        routing_key: RoutingKey::new("k").unwrap(),
+        arguments: Table::new(),
+    };
+    let to_queue = binding(BindingDestination::Queue("q".try_short()));
+    let to_exchange = binding(BindingDestination::Exchange(name("d")));
+    let arguments = FieldTable::default;
+    let cases = [
+        (
+            exchange_declare(3, &declaration).unwrap(),
+            AMQPClass::Exchange(exchange::AMQPMethod::Declare(declare)),
+        ),
+        (
+            exchange_delete(3, &name("e"), true),
+            AMQPClass::Exchange(exchange::AMQPMethod::Delete(exchange::Delete {
+                exchange: "e".into(),
+                if_unused: true,
+                nowait: false,
+            })),
+        ),
+        (
+            bind(3, &to_exchange).unwrap(),
+            AMQPClass::Exchange(exchange::AMQPMethod::Bind(exchange::Bind {
+                destination: "d".into(),
+                source: "s".into(),
+                routing_key: "k".into(),
+                nowait: false,
+                arguments: arguments(),
+            })),
+        ),
+        (
+            unbind(3, &to_exchange).unwrap(),
+            AMQPClass::Exchange(exchange::AMQPMethod::Unbind(exchange::Unbind {
+                destination: "d".into(),
+                source: "s".into(),
+                routing_key: "k".into(),
+                nowait: false,
+                arguments: arguments(),
+            })),
+        ),
+        (
+            bind(3, &to_queue).unwrap(),
+            AMQPClass::Queue(queue::AMQPMethod::Bind(queue::Bind {
+                queue: "q".into(),
+                exchange: "s".into(),
+                routing_key: "k".into(),
+                nowait: false,
+                arguments: arguments(),
+            })),
+        ),
+        (
+            unbind(3, &to_queue).unwrap(),
+            AMQPClass::Queue(queue::AMQPMethod::Unbind(queue::Unbind {
+                queue: "q".into(),
+                exchange: "s".into(),
+                routing_key: "k".into(),
+                arguments: arguments(),
+            })),
+        ),
+        (
+            queue_purge(3, &"q".try_short()),
+            AMQPClass::Queue(queue::AMQPMethod::Purge(queue::Purge { queue: "q".into(), nowait: false })),
+        ),
+        (
+            queue_delete(3, &"q".try_short(), DeleteIf::EMPTY),
+            AMQPClass::Queue(queue::AMQPMethod::Delete(queue::Delete {
+                queue: "q".into(),
+                if_unused: false,
+                if_empty: true,
+                nowait: false,
+            })),
+        ),
+        (
+            basic_get(3, &"q".try_short(), true),
+            AMQPClass::Basic(basic::AMQPMethod::Get(basic::Get { queue: "q".into(), no_ack: true })),
+        ),
+        (basic_recover(3), AMQPClass::Basic(basic::AMQPMethod::Recover(basic::Recover { requeue: true }))),
+        (tx_commit(3), AMQPClass::Tx(tx::AMQPMethod::Commit(tx::Commit {}))),
+    ];
+    for (frame, expected) in cases {
+        assert_eq!(method(&frame), expected);
+    }
+    let options = ConsumeOptions { exclusive: true, ..ConsumeOptions::without_acknowledgement() }
+        .with_argument("x-priority".try_short(), 5_i64);
+    let consume = method(&basic_consume(3, &"q".try_short(), &"t".try_short(), &options).unwrap());
+    let AMQPClass::Basic(basic::AMQPMethod::Consume(consume)) = consume else { panic!() };
+    assert!(consume.no_ack && consume.exclusive && !consume.no_local);
+    assert_eq!(
+        consume.arguments.inner().get("x-priority"),
+        Some(&amq_protocol::types::AMQPValue::LongLongInt(5))
+    );
 }
 
 prop_compose! {
@@ -328,6 +466,22 @@ proptest! {
                 redelivered,
                 exchange: exchange.as_bytes(),
                 routing_key: routing_key.as_bytes(),
+            }),
+        );
+        assert_decodes(
+            AMQPClass::Basic(Basic::GetOk(basic::GetOk {
+                delivery_tag,
+                redelivered,
+                exchange: short_to_amq(exchange),
+                routing_key: short_to_amq(routing_key),
+                message_count: 7,
+            })),
+            &Incoming::BasicGetOk(GetOk {
+                delivery_tag,
+                redelivered,
+                exchange: exchange.as_bytes(),
+                routing_key: routing_key.as_bytes(),
+                messages: 7,
             }),
         );
     }

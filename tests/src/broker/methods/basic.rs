@@ -5,26 +5,12 @@ use leveret_core::text::ShortString;
 
 use super::queue::count;
 use super::{amqp, not_implemented, text, unexpected};
-use crate::broker::channel::{At, Consumer, Unacked};
+use crate::broker::channel::{At, Consumer, Settlement, Unacked};
 use crate::broker::deadletter::with_delivery_count;
 use crate::broker::error::{AmqpError, Code};
 use crate::broker::event::BrokerEvent;
 use crate::broker::queue::{ConsumerRef, Key};
 use crate::broker::{Broker, frames};
-
-/// What a settlement does with its messages.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Settlement {
-    Acknowledge,
-    Requeue,
-    Reject,
-}
-
-impl Settlement {
-    const fn refused(requeue: bool) -> Self {
-        if requeue { Self::Requeue } else { Self::Reject }
-    }
-}
 
 impl Broker {
     pub(super) fn on_basic_method(&mut self, at: At, method: basic::AMQPMethod) -> Result<(), AmqpError> {
@@ -184,18 +170,23 @@ impl Broker {
             let detail = format!("unknown delivery tag {tag}");
             return Err(AmqpError::new(Code::PreconditionFailed, detail));
         };
-        self.settle_all(at, settled, settlement);
+        if let Some(transaction) = &mut channel.transaction {
+            let held = settled.into_iter().map(|(tag, unacked)| (tag, unacked, settlement));
+            transaction.settled.extend(held);
+            return Ok(());
+        }
+        for unacked in settled.into_values() {
+            self.settle_one(at, unacked, settlement);
+        }
         Ok(())
     }
 
-    fn settle_all(&mut self, at: At, settled: Vec<Unacked>, settlement: Settlement) {
-        for unacked in settled {
-            self.free_prefetch(at, unacked.consumer.as_ref(), &unacked.queue);
-            match settlement {
-                Settlement::Acknowledge => self.settle(&unacked, false),
-                Settlement::Reject => self.settle(&unacked, true),
-                Settlement::Requeue => self.requeue(unacked),
-            }
+    pub(super) fn settle_one(&mut self, at: At, unacked: Unacked, settlement: Settlement) {
+        self.free_prefetch(at, unacked.consumer.as_ref(), &unacked.queue);
+        match settlement {
+            Settlement::Acknowledge => self.settle(&unacked, false),
+            Settlement::Reject => self.settle(&unacked, true),
+            Settlement::Requeue => self.requeue(unacked),
         }
     }
 
@@ -213,8 +204,9 @@ impl Broker {
             return Err(AmqpError::new(Code::NotImplemented, "requeue=false"));
         }
         let Some(channel) = self.channel_mut(at) else { return Ok(()) };
-        let all = std::mem::take(&mut channel.unacked).into_values().collect();
-        self.settle_all(at, all, Settlement::Requeue);
+        for unacked in std::mem::take(&mut channel.unacked).into_values() {
+            self.settle_one(at, unacked, Settlement::Requeue);
+        }
         Ok(())
     }
 }

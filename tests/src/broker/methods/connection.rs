@@ -14,8 +14,9 @@ use crate::broker::event::{BrokerEvent, EndCause};
 use crate::broker::{Broker, ConnectionId, frames, lifecycle, table};
 
 /// What RabbitMQ offers and this broker has.
-const CAPABILITIES: [&str; 6] = [
+const CAPABILITIES: [&str; 7] = [
     "publisher_confirms",
+    "exchange_exchange_bindings",
     "basic.nack",
     "consumer_cancel_notify",
     "connection.blocked",

@@ -6,6 +6,7 @@ mod connection;
 mod exchange;
 mod publish;
 mod queue;
+mod tx;
 
 use amq_protocol::protocol::{AMQPClass, confirm};
 use amq_protocol::types::ShortString as AmqpShortString;
@@ -44,6 +45,10 @@ impl Broker {
             AMQPClass::Basic(method) => self.on_basic_method(at, method),
             AMQPClass::Confirm(confirm::AMQPMethod::Select(select)) => {
                 if let Some(channel) = self.channel_mut(at) {
+                    if channel.transaction.is_some() {
+                        let detail = "cannot switch from tx to confirm mode";
+                        return Err(AmqpError::new(Code::PreconditionFailed, detail));
+                    }
                     channel.confirms.get_or_insert_with(Confirms::default);
                 }
                 if !select.nowait {
@@ -53,7 +58,7 @@ impl Broker {
                 Ok(())
             }
             AMQPClass::Confirm(_) => Err(unexpected()),
-            AMQPClass::Tx(_) => Err(not_implemented("tx")),
+            AMQPClass::Tx(method) => self.on_tx_method(at, &method),
             AMQPClass::Access(_) => Err(not_implemented("access.request")),
             AMQPClass::Connection(_) | AMQPClass::Channel(_) => Err(unexpected()),
         }

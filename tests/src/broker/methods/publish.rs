@@ -9,7 +9,7 @@ use leveret_core::time::Instant;
 
 use super::{amqp, no_exchange, text};
 use crate::broker::Broker;
-use crate::broker::channel::{At, Incoming};
+use crate::broker::channel::{At, Incoming, Routed};
 use crate::broker::confirm::{ConfirmStyle, Confirms, Receipt};
 use crate::broker::error::{AmqpError, Code};
 use crate::broker::event::BrokerEvent;
@@ -98,9 +98,24 @@ impl Broker {
         self.check_publish(at, &exchange, &message)?;
         let confirms = self.channel_mut(at).and_then(|channel| channel.confirms.as_mut());
         let tag = confirms.map(Confirms::next_tag);
+        let key = |name| Key { vhost: exchange.vhost.clone(), name };
+        let targets = self.route(&exchange, &message).into_iter().map(key).collect();
+        let routed = Routed { message: Arc::new(message), targets, mandatory };
+        // RabbitMQ: routed when it comes, and delivered or returned when it is committed.
+        if let Some(transaction) = self.channel_mut(at).and_then(|channel| channel.transaction.as_mut()) {
+            transaction.publishes.push(routed);
+            return Ok(());
+        }
+        let accepted = self.deliver_routed(at, routed);
+        if let Some(tag) = tag {
+            self.decide_confirm(at, tag, accepted);
+        }
+        Ok(())
+    }
 
-        let targets = self.route(&exchange, &message.routing_key);
-        let message = Arc::new(message);
+    /// Puts a publish into its queues, or returns it. False if one of them did not take it.
+    pub(super) fn deliver_routed(&mut self, at: At, routed: Routed) -> bool {
+        let Routed { message, targets, mandatory } = routed;
         self.events.push(BrokerEvent::Published {
             exchange: message.exchange.clone(),
             routing_key: message.routing_key.clone(),
@@ -111,14 +126,10 @@ impl Broker {
             self.send_back(at, &message);
         }
         let mut accepted = true;
-        for name in targets {
-            let target = Key { vhost: exchange.vhost.clone(), name };
+        for target in targets {
             accepted &= matches!(self.enqueue(&target, &message), Admission::Stored);
         }
-        if let Some(tag) = tag {
-            self.decide_confirm(at, tag, accepted);
-        }
-        Ok(())
+        accepted
     }
 
     fn check_publish(&self, at: At, exchange: &Key, message: &Message) -> Result<(), AmqpError> {

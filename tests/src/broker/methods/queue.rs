@@ -2,14 +2,13 @@
 
 use amq_protocol::protocol::{AMQPClass, queue};
 
-use super::exchange::refuse_default;
-use super::{amqp, locked, no_exchange, no_queue, not_implemented, text, unexpected};
+use super::{amqp, locked, no_queue, text, unexpected};
 use crate::broker::Broker;
 use crate::broker::arguments::{check_equivalent, flag_differs};
 use crate::broker::channel::At;
 use crate::broker::error::{AmqpError, Code};
 use crate::broker::event::{BrokerEvent, DeleteCause};
-use crate::broker::exchange::{Binding, Kind};
+use crate::broker::exchange::{Binding, Destination};
 use crate::broker::queue::{Declaration, Key, Queue};
 use crate::broker::table::to_table;
 
@@ -144,17 +143,13 @@ impl Broker {
     fn queue_bind(&mut self, at: At, bind: &queue::Bind) -> Result<(), AmqpError> {
         let key = self.queue_key(at, &bind.queue)?;
         self.check_access(at, &key)?;
-        let exchange_key = self.key(at, text(&bind.exchange));
-        refuse_default(&exchange_key)?;
-        let exchange = self.exchanges.get_mut(&exchange_key).ok_or_else(|| no_exchange(&exchange_key))?;
-        if exchange.kind == Kind::Headers {
-            return Err(not_implemented("a binding to a headers exchange"));
-        }
-        exchange.bind(Binding {
-            queue: key.name,
+        let source = self.key(at, text(&bind.exchange));
+        let binding = Binding {
+            destination: Destination::Queue(key.name),
             routing_key: text(&bind.routing_key),
             arguments: to_table(&bind.arguments),
-        });
+        };
+        self.bind(&source, binding)?;
         if !bind.nowait {
             self.reply(at, AMQPClass::Queue(queue::AMQPMethod::BindOk(queue::BindOk {})));
         }
@@ -166,19 +161,13 @@ impl Broker {
         if self.queues.contains_key(&key) {
             self.check_access(at, &key)?;
         }
-        let exchange_key = self.key(at, text(&unbind.exchange));
-        refuse_default(&exchange_key)?;
+        let source = self.key(at, text(&unbind.exchange));
         let unwanted = Binding {
-            queue: key.name,
+            destination: Destination::Queue(key.name),
             routing_key: text(&unbind.routing_key),
             arguments: to_table(&unbind.arguments),
         };
-        // RabbitMQ: a binding, queue or exchange that is not there is not missed.
-        if let Some(exchange) = self.exchanges.get_mut(&exchange_key)
-            && exchange.unbind(|binding| *binding == unwanted)
-        {
-            self.exchanges.remove(&exchange_key);
-        }
+        self.unbind(&source, &unwanted)?;
         self.reply(at, AMQPClass::Queue(queue::AMQPMethod::UnbindOk(queue::UnbindOk {})));
         Ok(())
     }

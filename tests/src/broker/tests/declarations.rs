@@ -72,6 +72,27 @@ fn another_value_is_inequivalent_and_the_text_says_which() {
 }
 
 #[test]
+fn a_channel_confirms_or_works_in_transactions() {
+    use amq_protocol::protocol::{confirm, tx};
+    let confirm = || AMQPClass::Confirm(confirm::AMQPMethod::Select(confirm::Select { nowait: false }));
+    let select = || AMQPClass::Tx(tx::AMQPMethod::Select(tx::Select {}));
+    let commit = || AMQPClass::Tx(tx::AMQPMethod::Commit(tx::Commit {}));
+    for (methods, why) in [
+        (vec![commit()], "channel is not transactional"),
+        (vec![confirm(), select()], "cannot switch from confirm to tx mode"),
+        (vec![select(), select(), confirm()], "cannot switch from tx to confirm mode"),
+    ] {
+        let mut world = World::new();
+        let mut peer = world.connect();
+        for method in methods {
+            world.send(&mut peer, 1, method);
+        }
+        let expected = (406, format!("PRECONDITION_FAILED - {why}"));
+        assert_eq!(world.channel_error(&mut peer), expected);
+    }
+}
+
+#[test]
 fn integers_of_all_widths_are_the_same() {
     let mut world = World::new();
     let mut peer = world.connect();

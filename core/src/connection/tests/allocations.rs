@@ -1,0 +1,71 @@
+//! What a message costs the allocator in steady state. The buffers that are read into are the caller's.
+
+use allocation_counter::measure;
+
+use super::*;
+
+/// Messages that are measured together.
+const BATCH: u64 = 512;
+
+/// Heap allocations of one round after three that made the buffers as large as they need to be.
+fn steady(mut round: impl FnMut(u64)) -> u64 {
+    for number in 0..3 {
+        round(number);
+    }
+    measure(|| round(3)).count_total
+}
+
+fn drained(pair: &mut Pair, out: &mut SendBuf) {
+    while pair.client.poll_transmit(pair.now, out) > 0 {
+        out.clear();
+    }
+}
+
+#[test]
+fn a_confirmed_publish_takes_less_than_one_allocation() {
+    let mut pair = Pair::confirming(1, config());
+    let message = message(Bytes::from_static(&[7; 256]));
+    let confirms: Vec<_> = (1..=4).map(|round| script::ack(1, round * BATCH, true)).collect();
+    let mut out = SendBuf::default();
+    pair.input.reserve(64 * 1024);
+    let count = steady(|round| {
+        for _ in 0..BATCH {
+            pair.client.publish(id(1), &message).unwrap();
+        }
+        drained(&mut pair, &mut out);
+        pair.input.extend_from_slice(&confirms[usize::try_from(round).unwrap()]);
+        pair.read();
+        let mut told = 0;
+        while pair.client.poll_event().is_some() {
+            told += 1;
+        }
+        assert_eq!(told, BATCH);
+    });
+    assert!(count < BATCH, "{count} allocations for {BATCH} publishes");
+}
+
+#[test]
+fn a_delivery_and_its_acknowledgement_take_two_allocations() {
+    let mut pair = Pair::confirming(1, config());
+    pair.client.consume(id(1), &short("q"), &short("tag"), &ConsumeOptions::default()).unwrap();
+    pair.sent();
+    pair.feed(script::consume_ok(1, "tag"));
+    pair.events();
+    let delivery = |tag| {
+        [script::deliver(1, "tag", tag), script::header(1, 256, None), script::body(1, &[7; 256])].concat()
+    };
+    let rounds: Vec<Vec<u8>> =
+        (0..4).map(|round| (1..=BATCH).flat_map(|n| delivery(round * BATCH + n)).collect()).collect();
+    let mut out = SendBuf::default();
+    pair.input.reserve(1024 * 1024);
+    let count = steady(|round| {
+        pair.input.extend_from_slice(&rounds[usize::try_from(round).unwrap()]);
+        pair.read();
+        while let Some(event) = pair.client.poll_event() {
+            let Event::Delivery(delivery) = event else { panic!("{event:?}") };
+            pair.client.ack(id(1), delivery.delivery_tag(), false).unwrap();
+        }
+        drained(&mut pair, &mut out);
+    });
+    assert!(count <= 2 * BATCH + 16, "{count} allocations for {BATCH} deliveries");
+}
