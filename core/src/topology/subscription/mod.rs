@@ -15,7 +15,7 @@ pub use route::Route;
 
 use super::description::{DeadLetter, PlainQueue};
 use super::family::Suffixes;
-use super::name::HeaderKey;
+use super::name::{ExchangeName, HeaderKey};
 use crate::delay::Granularity;
 
 /// A subscription of plain messages, which need not be jobs: a queue, what it is bound to, and how its deliveries are
@@ -166,6 +166,11 @@ impl Subscription {
     /// server names.
     pub fn plan_existing(&self) -> Result<SubscriptionPlan, SubscriptionError> {
         SubscriptionPlan::of(self, false)
+    }
+
+    /// The exchanges of its routes that exist, by what the description says.
+    pub(super) fn existing_exchanges(&self) -> impl Iterator<Item = &ExchangeName> {
+        self.routes.iter().filter_map(Route::existing)
     }
 
     pub(super) const fn used_suffixes(&self) -> &Suffixes {
