@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::delay::Granularity;
 use crate::topology::Queue;
 
 const NOW: Instant = Instant::ORIGIN;
@@ -44,4 +45,21 @@ fn an_expiring_hold_has_a_lease() {
     book.declare_ok(NOW, ttl(1_000));
     assert_eq!(book.before_publish(NOW + Duration::from_secs(3), ttl(1_000)), Lease::Declare);
     assert_eq!(book.after_confirm(NOW, cover), Confirmed::Safe);
+}
+
+#[test]
+fn a_confirm_that_is_late_moves_a_message_by_the_finer_of_the_steps() {
+    let step = |millis| Granularity::new(Duration::from_millis(millis)).unwrap();
+    let queue = || Queue::new("q").unwrap();
+    for queue in [
+        queue().granularity(step(3_600_000)).deferral_granularity(step(100)),
+        queue().granularity(step(100)).deferral_granularity(step(3_600_000)),
+    ] {
+        let mut book = book(&queue);
+        book.declare_sent(NOW, ttl(100));
+        let cover = book.publish_sent(NOW, ttl(100)).expect("a lease");
+        book.declare_ok(NOW, ttl(100));
+        let late = NOW + Duration::from_millis(300);
+        assert_eq!(book.after_confirm(late, cover), Confirmed::PublishAgain(ttl(800)), "not an hour");
+    }
 }
