@@ -6,7 +6,7 @@ use super::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-fn jobs(queue: Queue) -> Topology {
+fn jobs(queue: &Queue) -> Topology {
     Topology::new().job_queue(&queue.plan().unwrap())
 }
 
@@ -27,7 +27,7 @@ fn topic_route(pattern: &str) -> Route {
 fn job_queues_of_every_make_with_retries_and_dead_letters() {
     let queue = |name| Queue::new(name).unwrap().retry(crate::retry::RetryPolicy::exponential(8));
     let listed = [Duration::from_secs(7)];
-    let all = jobs(queue("emails"))
+    let all = jobs(&queue("emails"))
         .job_queue(&queue("emails.urgent").max_priority(0).coarse_delays(true).plan().unwrap())
         .job_queue(&queue("payments").quorum().delivery_limit(5).plan().unwrap())
         .job_queue(&queue("invoices").replicated_holds(listed).plan().unwrap())
@@ -37,7 +37,7 @@ fn job_queues_of_every_make_with_retries_and_dead_letters() {
     let fed = all.exchange(&topic("events")).binding(bind("events", "emails", "user.created"));
     fine(&fed.subscription(&Subscription::new(plain("emails.dead"))));
     let dead = plain("payments.dead").quorum().delivery_limit(2_147_483_647);
-    fine(&jobs(queue("payments").quorum()).subscription(&Subscription::new(dead)));
+    fine(&jobs(&queue("payments").quorum()).subscription(&Subscription::new(dead)));
 }
 
 #[test]
