@@ -60,10 +60,11 @@ impl Overflow {
     }
 }
 
-/// A plain queue as a user describes it: what a `Subscription` reads, or a queue that only has to be there.
+/// A plain queue as a user describes it: what a [`Subscription`](crate::topology::Subscription) reads, or a queue that
+/// only has to be there.
 ///
-/// Setters take anything; `Topology::check` says what is wrong with the whole. Every declaration says its type:
-/// a virtual host may be set up to make a quorum queue of a declaration without one.
+/// Setters take anything; [`Topology::check`](crate::topology::Topology::check) says what is wrong with the whole. Every
+/// declaration says its type: a virtual host may be set up to make a quorum queue of a declaration without one.
 ///
 /// ```
 /// # use leveret_core::topology::PlainQueue;
