@@ -125,7 +125,9 @@ impl PlainQueue {
         }
     }
 
-    /// A quorum queue: replicated, always durable and shared, and without a maximum of priorities.
+    /// A quorum queue: replicated, always durable and shared, and without a maximum of priorities. From RabbitMQ 4.0 on
+    /// it drops a message that was delivered again 20 times, unless [`dead_letter`](Self::dead_letter) says where that
+    /// goes or [`delivery_limit`](Self::delivery_limit) is higher.
     #[must_use]
     pub fn quorum(self) -> Self {
         Self { queue_type: QueueType::Quorum, ..self }

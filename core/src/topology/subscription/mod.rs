@@ -120,7 +120,8 @@ impl Subscription {
     /// On a classic queue a header of the copies counts, and past the limit the message is published to the
     /// [`dead_letter`](Self::dead_letter) target, or rejected where there is none. On a quorum queue that the client
     /// declares, the broker counts as well (`x-delivery-limit` is one less), and needs the target. A copy that went
-    /// through a hold starts the broker's count again; the header goes on.
+    /// through a hold starts the broker's count again; the header goes on. Without a limit here a quorum queue has that
+    /// of its broker: see [`PlainQueue::quorum`].
     #[must_use]
     pub fn max_attempts(self, attempts: u32) -> Self {
         Self { max_attempts: Some(attempts), ..self }
