@@ -44,7 +44,8 @@ pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
-/// How many hold queues are kept track of. One that is forgotten is declared again before its next publish.
+/// How many hold queues are kept track of; more only while declares of them are not answered. One that is forgotten is
+/// declared again before its next publish.
 pub const HOLDS_MAX: usize = 256;
 
 /// The slowest confirm that [`HoldLeases::choose`] looks ahead to.

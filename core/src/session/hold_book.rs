@@ -22,7 +22,12 @@ pub(super) enum HoldBook {
 impl HoldBook {
     pub(super) fn new(plan: &HoldPlan) -> Self {
         match plan.kind() {
-            HoldKind::Expiring => Self::Expiring(HoldLeases::new(plan.grid().clone())),
+            HoldKind::Expiring => {
+                // The larger hold of a deferral of 100 ms is not to be one of an hour because retries have such a step.
+                let (grid, deferrals) = (plan.grid(), plan.deferral_grid());
+                let finer = if deferrals.step() < grid.step() { deferrals } else { grid };
+                Self::Expiring(HoldLeases::new(finer.clone()))
+            }
             HoldKind::Replicated => Self::Replicated(BTreeSet::new()),
         }
     }

@@ -18,6 +18,9 @@ use crate::text::ShortString;
 /// What a set of queues and subscriptions needs on the broker: exchanges first, then queues, then bindings, each
 /// once. Hold queues are not among it; they are declared on demand.
 ///
+/// What others declare can be part of it as a passive [declaration](Self::declaration): it is asked for and not made, and
+/// nothing that leads to it counts as missing.
+///
 /// [`Topology::check`] finds what is wrong with the whole before anything is sent.
 ///
 /// ```
@@ -45,6 +48,8 @@ pub struct Topology {
     pub(super) families: Vec<Family>,
     /// Queues whose messages carry their own expiration.
     pub(super) waiting: BTreeSet<ShortString>,
+    /// Exchanges that somebody else declares, by what a subscription says.
+    pub(super) existing: BTreeSet<ExchangeName>,
     /// Where clients publish dead letters themselves.
     pub(super) published: Vec<(ShortString, DeadLetter)>,
     /// What was found while descriptions were taken in.
@@ -100,6 +105,7 @@ impl Topology {
             self = self.declaration(declaration);
         }
         self.found.extend(draft.found);
+        self.existing.extend(subscription.existing_exchanges().cloned());
         if let Some(queue) = subscription.queue().name() {
             let name = queue.as_short();
             if let Some(DelayPlan::WaitingQueue(plan)) = &draft.delay {

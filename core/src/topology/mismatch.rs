@@ -78,6 +78,11 @@ impl Mismatch {
             (MismatchOf::Exchange, _) => {
                 "describe the exchange as it is, use another name, or delete it and bind its queues again"
             }
+            _ if self.is_named(is_hold) => {
+                "what a hold queue looks like follows from its name, so something else declared it (on a virtual host \
+                 whose default type is quorum, that can be a declaration without a type). Let it run empty and delete \
+                 it, or use other suffixes"
+            }
             (_, "x-max-priority") => {
                 "the priorities of an existing queue cannot be changed, not by a policy either. Describe it as it is \
                  (its max_priority, 0 for none). Or migrate: stop what enqueues, let workers drain the queue and its \
@@ -92,9 +97,9 @@ impl Mismatch {
                 "early versions of queuey had an internal queue of such a name, and what is in it comes back by \
                  itself. Give the waiting queue another name, or delete the old one once it is empty"
             }
-            _ if self.is_named(is_hold) => {
-                "what a hold queue looks like follows from its name, so something else declared it. Let it run empty \
-                 and delete it, or use other suffixes"
+            _ if self.is_named(|name| name.ends_with(".dead")) => {
+                "what a dead-letter queue looks like follows from the type of its work queue, so something else declared \
+                 it. Look at what is in it and delete it once it is empty, or give dead letters another suffix"
             }
             _ => "describe the queue as it is, use another name, or delete the queue once it is empty",
         }

@@ -23,7 +23,7 @@
 //! |---|---|---|
 //! | `q` | work queue, classic | `x-queue-type: classic`; `x-max-priority` (10; none for 0); `x-message-ttl` if one is set |
 //! | `q` | work queue, quorum | `x-queue-type: quorum`; `x-delivery-limit` (20); dead letters kept: `x-dead-letter-exchange: ""`, `x-dead-letter-routing-key: q.dead`; `x-message-ttl` if one is set |
-//! | `q.dead` | dead letters | `x-queue-type` as `q`; on quorum an `x-delivery-limit` that is never reached. They never expire and are never routed on |
+//! | `q.dead` | dead letters | `x-queue-type` as `q`; on quorum also `x-delivery-limit: 2147483647`, which is never reached. They never expire and are never routed on |
 //! | `q.deferred.{ms}` | what waits that long, [`HoldKind::Expiring`](crate::delay::HoldKind) | `x-queue-type: classic`; `x-message-ttl: {ms}`; `x-dead-letter-exchange: ""`, `x-dead-letter-routing-key: q`; `x-expires: 2 * {ms}` |
 //! | `q.held.{ms}` | what waits that long, [`HoldKind::Replicated`](crate::delay::HoldKind) | `x-queue-type: quorum`; `x-message-ttl` and dead-lettering as above; `x-dead-letter-strategy: at-least-once`; `x-overflow: reject-publish`; no `x-expires` |
 //! | `q.retry` | what waits as long as each message says | `x-queue-type: classic`; `x-dead-letter-exchange: ""`, `x-dead-letter-routing-key: q` |

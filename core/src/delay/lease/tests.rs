@@ -137,19 +137,47 @@ fn an_answer_from_before_a_sleep_is_not_taken_for_that_of_a_later_declare() {
     leases.void();
     leases.declare_sent(at(100), ttl(1_000));
     let cover = leases.publish_sent(at(100), ttl(1_000));
-    leases.declare_ok(at(700), ttl(1_000)); // of the first
-    leases.declare_ok(at(800), ttl(1_000));
-    let Confirmed::Renew(late) = leases.after_confirm(at(1_000), cover) else {
+    leases.declare_ok(at(900), ttl(1_000)); // of the first
+    leases.declare_sent(at(1_000), ttl(1_000));
+    leases.declare_ok(at(1_800), ttl(1_000)); // of the second
+    let Confirmed::Renew(late) = leases.after_confirm(at(1_800), cover) else {
         panic!("there is time to renew");
     };
-    leases.declare_sent(at(1_000), ttl(1_000));
-    assert_eq!(
-        leases.after_declare_ok(at(1_001), late),
-        Confirmed::Wait(late),
-        "the renewal is not answered"
-    );
-    leases.declare_ok(at(1_500), ttl(1_000));
-    assert_eq!(leases.after_declare_ok(at(1_500), late), Confirmed::Safe);
+    leases.declare_sent(at(1_800), ttl(1_000));
+    // The third came to a new, empty queue, if it was handled after 2,100 ms.
+    leases.declare_ok(at(2_200), ttl(1_000));
+    assert!(matches!(leases.after_declare_ok(at(2_200), late), Confirmed::PublishAgain(_)));
+}
+
+#[test]
+fn a_sleep_ends_every_lease_whatever_is_answered_or_refused_afterwards() {
+    let mut leases = HoldLeases::new(Granularity::default());
+    let (answered, unanswered, refused) = (ttl(10_000), ttl(20_000), ttl(30_000));
+    let cover = publish(&mut leases, at(0), answered);
+    leases.declare_sent(at(0), answered);
+    leases.declare_sent(at(0), unanswered);
+    leases.void();
+    assert_eq!(leases.before_publish(at(1), answered), Lease::Declare);
+    assert_eq!(leases.before_publish(at(1), unanswered), Lease::Declare);
+    assert!(matches!(leases.after_confirm(at(1), cover), Confirmed::PublishAgain(_)));
+    leases.declare_ok(at(1), unanswered);
+    leases.declare_sent(at(1), refused);
+    leases.after_refusal(refused);
+    assert_eq!(leases.before_publish(at(2), answered), Lease::Declare);
+    assert_eq!(leases.before_publish(at(2), unanswered), Lease::Declare);
+}
+
+#[test]
+fn a_lease_that_outlives_a_refusal_ends_with_the_connection_and_in_a_sleep() {
+    for ends in [HoldLeases::clear, HoldLeases::void] {
+        let mut leases = HoldLeases::new(Granularity::default());
+        let _ = publish(&mut leases, at(0), ttl(10_000));
+        leases.after_refusal(ttl(30_000));
+        let cover = leases.publish_sent(at(1), ttl(10_000));
+        ends(&mut leases);
+        assert_eq!(leases.before_publish(at(2), ttl(10_000)), Lease::Declare);
+        assert!(matches!(leases.after_confirm(at(2), cover), Confirmed::PublishAgain(_)));
+    }
 }
 
 #[test]

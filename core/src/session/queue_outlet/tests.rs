@@ -80,3 +80,44 @@ fn a_refused_hold_leaves_the_lease_of_another() {
     assert!(frames.iter().any(|frame| frame.ends_with("declare q")), "{frames:?}");
     assert!(!frames.iter().any(|frame| frame.ends_with("q.deferred.5000")), "{frames:?}");
 }
+
+/// An outlet with a hold of 5 s that was declared and answered.
+fn with_a_hold() -> QueueOutlet {
+    let mut connection = open_connection();
+    let mut outlet = QueueOutlet::new(&plan());
+    outlet.open(&mut connection, &plan()).unwrap();
+    outlet.cover(NOW, &mut connection, &plan(), hold()).unwrap();
+    for _ in 0..3 {
+        outlet.declare_ok(NOW);
+    }
+    assert_eq!(outlet.holds.before_publish(NOW, hold()), Lease::Covered);
+    outlet
+}
+
+fn hold() -> HoldTtl {
+    HoldTtl::from_millis(5_000).unwrap()
+}
+
+#[test]
+fn no_lease_outlives_the_link_or_a_channel_that_was_closed_over_a_publish() {
+    let mut outlet = with_a_hold();
+    outlet.link_down();
+    assert_eq!(outlet.holds.before_publish(NOW, hold()), Lease::Declare);
+
+    let mut outlet = with_a_hold();
+    let text = ShortString::from_static("no");
+    let lost = outlet.lost(NOW, CloseReason { code: 406, text, class_id: 60, method_id: 40 }, &plan());
+    assert!(matches!(lost, Lost::Publish), "{lost:?}");
+    assert_eq!(outlet.holds.before_publish(NOW, hold()), Lease::Declare);
+}
+
+#[test]
+fn what_waits_for_a_renewal_has_no_verdict_when_the_channel_is_gone() {
+    let mut outlet = with_a_hold();
+    let cover = outlet.holds.publish_sent(NOW, hold()).expect("a lease");
+    let Confirmed::Renew(late) = outlet.holds.after_confirm(NOW + Duration::from_secs(6), cover) else {
+        panic!("there is time to renew");
+    };
+    outlet.confirmed_late(PublishId(7), late);
+    assert_eq!(outlet.closed(), [PublishId(7)]);
+}

@@ -33,7 +33,7 @@ impl Topology {
     /// What is wrong with it: the refused first, each kind in the order of what was described. Without a finding that
     /// is [`Severity::Refused`], RabbitMQ takes all of it on an empty virtual host, as far as exchange types need no
     /// plugin and what findings warn of is there; and nothing of it loses messages without a word, but for what
-    /// findings warn of.
+    /// findings warn of, and what limits of age, length and deliveries without a dead-letter target are for.
     ///
     /// It answers for every input, and takes time in proportion to the size of the topology, apart from sorting.
     #[must_use]

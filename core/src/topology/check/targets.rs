@@ -14,8 +14,9 @@ use crate::topology::{Binding, BindingDestination, ExchangeName, QueueDeclaratio
 pub(super) fn check(topology: &Topology, found: &mut Vec<Finding>) {
     let queues: BTreeMap<&str, &QueueDeclaration> =
         topology.queues.iter().map(|queue| (queue.name.as_str(), queue)).collect();
+    let existing = topology.existing.iter().map(ExchangeName::as_str);
     let exchanges: BTreeSet<&str> =
-        topology.exchanges.iter().map(|exchange| exchange.name.as_str()).collect();
+        topology.exchanges.iter().map(|exchange| exchange.name.as_str()).chain(existing).collect();
     let is_known =
         |exchange: &str| exchanges.contains(exchange) || exchange.is_empty() || exchange.starts_with("amq.");
 

@@ -210,3 +210,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn retries_and_deferrals_are_on_the_same_kind_of_grid_whatever_their_steps() {
+    let tenth = Granularity::new(Duration::from_millis(100)).unwrap();
+    let delay = Duration::from_millis(100_900);
+    let names = |plan: HoldPlan| {
+        [plan.place(delay), plan.place_deferral(delay)].map(|place| place.unwrap().routing_key().to_string())
+    };
+    let steps = holds().deferral_granularity(tenth);
+    assert_eq!(names(steps.clone()), ["q.deferred.101000", "q.deferred.100900"]);
+    assert_eq!(names(steps.clone().coarse()), ["q.deferred.110000", "q.deferred.110000"]);
+    let exact = ExactDelays::new([delay]).unwrap();
+    assert_eq!(names(steps.replicated(exact)), ["q.held.100900", "q.held.100900"]);
+}

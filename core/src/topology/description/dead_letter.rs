@@ -9,7 +9,8 @@ use crate::topology::{ExchangeName, QueueName, RoutingKey};
 /// Where the dead letters of a queue go: a queue, or an exchange that routes them on.
 ///
 /// The broker looks the target up when a message dies, not when the queue is declared. A message whose target is
-/// not there then is discarded silently, so `Topology::check` warns of targets that nothing declares.
+/// not there then is discarded silently, so [`Topology::check`](crate::topology::Topology::check) warns of targets that
+/// nothing declares.
 ///
 /// ```
 /// # use leveret_core::topology::{DeadLetter, ExchangeName, QueueName, RoutingKey};

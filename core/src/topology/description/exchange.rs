@@ -9,7 +9,7 @@ use crate::topology::{ExchangeDeclaration, ExchangeKind, ExchangeName};
 
 /// An exchange as a user describes it: durable, unless the setters say otherwise.
 ///
-/// Setters take anything; `Topology::check` says what is wrong with the whole.
+/// Setters take anything; [`Topology::check`](crate::topology::Topology::check) says what is wrong with the whole.
 ///
 /// ```
 /// # use leveret_core::topology::{Exchange, ExchangeKind, ExchangeName};

@@ -60,10 +60,11 @@ impl Overflow {
     }
 }
 
-/// A plain queue as a user describes it: what a `Subscription` reads, or a queue that only has to be there.
+/// A plain queue as a user describes it: what a [`Subscription`](crate::topology::Subscription) reads, or a queue that
+/// only has to be there.
 ///
-/// Setters take anything; `Topology::check` says what is wrong with the whole. Every declaration says its type:
-/// a virtual host may be set up to make a quorum queue of a declaration without one.
+/// Setters take anything; [`Topology::check`](crate::topology::Topology::check) says what is wrong with the whole. Every
+/// declaration says its type: a virtual host may be set up to make a quorum queue of a declaration without one.
 ///
 /// ```
 /// # use leveret_core::topology::PlainQueue;
@@ -124,7 +125,9 @@ impl PlainQueue {
         }
     }
 
-    /// A quorum queue: replicated, always durable and shared, and without a maximum of priorities.
+    /// A quorum queue: replicated, always durable and shared, and without a maximum of priorities. From RabbitMQ 4.0 on
+    /// it drops a message that was delivered again 20 times, unless [`dead_letter`](Self::dead_letter) says where that
+    /// goes or [`delivery_limit`](Self::delivery_limit) is higher.
     #[must_use]
     pub fn quorum(self) -> Self {
         Self { queue_type: QueueType::Quorum, ..self }

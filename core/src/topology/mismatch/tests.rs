@@ -137,8 +137,20 @@ fn a_waiting_queue_that_an_older_system_left_is_recognised() {
 
 #[test]
 fn a_hold_that_something_else_declared_is_recognised() {
-    let hold = advice("x-message-ttl", "q.deferred.5000");
-    assert!(hold.contains("follows from its name"), "{hold}");
+    for argument in ["x-message-ttl", "x-queue-type", "x-max-priority"] {
+        for name in ["q.deferred.5000", "q.held.5000"] {
+            let hold = advice(argument, name);
+            assert!(hold.contains("follows from its name"), "{hold}");
+            assert!(!hold.contains("Describe it as it is"), "nobody describes a hold: {hold}");
+        }
+    }
+}
+
+#[test]
+fn a_dead_letter_queue_that_something_else_declared_is_recognised() {
+    let dead = advice("x-delivery-limit", "q.dead");
+    assert!(dead.contains("delete it once it is empty, or give dead letters another suffix"), "{dead}");
+    assert!(!dead.contains("describe the queue as it is"), "nobody describes it: {dead}");
 }
 
 /// A value as RabbitMQ prints it where both sides have one, and where only one has.

@@ -16,7 +16,8 @@ use super::name::{NameError, QueueName};
 use crate::delay::Granularity;
 use crate::retry::RetryPolicy;
 
-/// How many deliveries of one job RabbitMQ 4 allows by itself, and a quorum queue here unless told otherwise.
+/// How often RabbitMQ 4 delivers one message of a quorum queue again by itself, and a quorum queue here unless told
+/// otherwise.
 pub const DELIVERY_LIMIT: u32 = 20;
 
 /// A job queue as a user describes it: a durable queue with priorities, a dead-letter queue, and hold queues for what
@@ -105,6 +106,9 @@ impl Queue {
     /// [`replicated_holds`](Self::replicated_holds) unless [`expiring_holds`](Self::expiring_holds) are asked for. No
     /// crash of one node or of all loses a job. Each of its queues costs the broker a Raft group. The type of an
     /// existing queue cannot be changed.
+    ///
+    /// Its `q.dead` has an `x-delivery-limit` of 2,147,483,647: RabbitMQ 4 would drop a dead letter that was looked at
+    /// and put back more than 20 times. Whoever else declares that queue must say the same, or is answered with 406.
     ///
     /// Deferred jobs carry priority 9 and come back ahead of the backlog from RabbitMQ 4 on (4.0 to 4.2: two of them
     /// for each other job); before, quorum queues ignore priorities, and they come back in turn.

@@ -15,7 +15,7 @@ pub use route::Route;
 
 use super::description::{DeadLetter, PlainQueue};
 use super::family::Suffixes;
-use super::name::HeaderKey;
+use super::name::{ExchangeName, HeaderKey};
 use crate::delay::Granularity;
 
 /// A subscription of plain messages, which need not be jobs: a queue, what it is bound to, and how its deliveries are
@@ -120,7 +120,8 @@ impl Subscription {
     /// On a classic queue a header of the copies counts, and past the limit the message is published to the
     /// [`dead_letter`](Self::dead_letter) target, or rejected where there is none. On a quorum queue that the client
     /// declares, the broker counts as well (`x-delivery-limit` is one less), and needs the target. A copy that went
-    /// through a hold starts the broker's count again; the header goes on.
+    /// through a hold starts the broker's count again; the header goes on. Without a limit here a quorum queue has that
+    /// of its broker: see [`PlainQueue::quorum`].
     #[must_use]
     pub fn max_attempts(self, attempts: u32) -> Self {
         Self { max_attempts: Some(attempts), ..self }
@@ -166,6 +167,11 @@ impl Subscription {
     /// server names.
     pub fn plan_existing(&self) -> Result<SubscriptionPlan, SubscriptionError> {
         SubscriptionPlan::of(self, false)
+    }
+
+    /// The exchanges of its routes that exist, by what the description says.
+    pub(super) fn existing_exchanges(&self) -> impl Iterator<Item = &ExchangeName> {
+        self.routes.iter().filter_map(Route::existing)
     }
 
     pub(super) const fn used_suffixes(&self) -> &Suffixes {

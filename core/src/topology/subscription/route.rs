@@ -29,7 +29,8 @@ enum Source {
 }
 
 impl Route {
-    /// From an exchange that exists, such as `amq.topic`.
+    /// From an exchange that exists, such as `amq.topic` or one that another service declares. Where it is missing,
+    /// the binding is answered with 404, which closes the channel.
     #[must_use]
     pub const fn from_existing(exchange: ExchangeName) -> Self {
         Self { source: Source::Existing(exchange), routing_key: RoutingKey::EMPTY, arguments: Table::new() }
@@ -55,6 +56,14 @@ impl Route {
         match &self.source {
             Source::Declared(exchange) => Some(exchange),
             Source::Existing(_) => None,
+        }
+    }
+
+    /// The exchange, where it exists already.
+    pub(super) const fn existing(&self) -> Option<&ExchangeName> {
+        match &self.source {
+            Source::Declared(_) => None,
+            Source::Existing(name) => Some(name),
         }
     }
 

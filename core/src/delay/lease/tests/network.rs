@@ -29,7 +29,8 @@ pub(super) struct Network {
     pub(super) looks_ahead: bool,
 }
 
-/// Runs `jobs` delayed messages to their end, with the checks of [`World::end`].
+/// Runs `jobs` delayed messages to their end, with the checks of [`World::end`]. They wait for `ttl` and for up to four
+/// times as long, so that what ends the lease of one hold meets those of others.
 pub(super) fn run(seed: u64, ttl: HoldTtl, jobs: u32, network: &Network) {
     let mut run = Run {
         rng: Rng::new(seed),
@@ -100,6 +101,12 @@ impl Run<'_> {
         Duration::from_nanos(self.rng.next_u64() % (nanos + 1))
     }
 
+    /// The shortest hold half of the time, and the larger ones, into which messages of the shortest move too.
+    fn some_hold(&mut self, shortest: HoldTtl) -> HoldTtl {
+        let times = [1, 1, 2, 4][usize::try_from(self.rng.next_u64() % 4).unwrap()];
+        HoldTtl::from_millis(shortest.as_millis() * times).unwrap()
+    }
+
     fn way(&mut self) -> Duration {
         let part = if self.rng.next_u64().is_multiple_of(4) { 1 } else { 30 };
         self.up_to(self.network.latency / part)
@@ -118,8 +125,14 @@ impl Run<'_> {
 
     fn handle(&mut self, now: Instant, event: Event, ttl: HoldTtl) {
         match event {
-            Event::Job => self.world.job(now, ttl),
-            Event::DeclareByOther => self.world.declare(now, ttl),
+            Event::Job => {
+                let ttl = self.some_hold(ttl);
+                self.world.job(now, ttl);
+            }
+            Event::DeclareByOther => {
+                let ttl = self.some_hold(ttl);
+                self.world.declare(now, ttl);
+            }
             // What was under way is gone; what is sent after the cut arrives in its place.
             Event::Cut => self.world.link_lost(now),
             Event::Sleep => {

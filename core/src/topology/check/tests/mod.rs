@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cycles;
+mod everyday;
 mod names;
 mod properties;
 mod settings;

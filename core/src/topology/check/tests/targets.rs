@@ -41,9 +41,10 @@ fn a_binding_to_an_exchange_that_nothing_declares() {
     );
     fine(&bound.exchange(&topic("events")));
     fine(&with(&plain("q")).binding(bind("amq.topic", "q", "k")));
+    let server_named = PlainQueue::server_named().declaration();
     let server_named =
-        Subscription::new(PlainQueue::server_named()).bind(Route::from_existing(exchange_name("x")));
-    finds(&Topology::new().subscription(&server_named), &["warned", "the exchange is not declared here"]);
+        Topology::new().declaration(Declaration::Queue(server_named)).binding(bind("x", "", "k"));
+    finds(&server_named, &["warned", "the exchange is not declared here"]);
 }
 
 #[test]
