@@ -54,8 +54,8 @@ pub use leveret_core::session::{
 pub use leveret_core::text::{ShortString, TextTooLong};
 pub use leveret_core::time::{Instant, UnixMillis};
 pub use leveret_core::topology::{
-    HoldPlan, Mismatch, NameError, Queue, QueueDeclaration, QueueError, QueueName, QueuePlan, SuffixError,
-    Suffixes,
+    Finding, HoldPlan, Mismatch, NameError, Problem, Queue, QueueDeclaration, QueueError, QueueName,
+    QueuePlan, Severity, Subject, SuffixError, Suffixes,
 };
 pub use producer::Producer;
 pub use runtime::{Runtime, Spawn, Timer, Transport};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::error::ConfigError;
 use crate::connection::{ConnectionConfig, TlsConfig, Uri, UriList, UriListError};
-use crate::topology::{Queue, QueuePlan};
+use crate::topology::{Queue, QueuePlan, Severity, Topology};
 
 /// Everything that a [`Session`](super::Session) is told at its start.
 ///
@@ -80,8 +80,21 @@ impl SessionConfig {
                 None => plans.push(plan),
             }
         }
+        check(&plans)?;
         Ok(plans)
     }
+}
+
+/// Finds what no description shows by itself: a queue that has the name of another one's dead-letter queue.
+fn check(plans: &[QueuePlan]) -> Result<(), ConfigError> {
+    let topology = plans.iter().fold(Topology::new(), Topology::job_queue);
+    for finding in topology.check() {
+        if finding.severity() == Severity::Refused {
+            return Err(ConfigError::Topology(Box::new(finding)));
+        }
+        tracing::warn!(target: "leveret", %finding, "the description of a queue may not do what it looks like");
+    }
+    Ok(())
 }
 
 impl From<Uri> for SessionConfig {

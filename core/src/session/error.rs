@@ -12,7 +12,7 @@ use crate::connection::{CloseReason, CommandError, ConnectionError};
 use crate::delay::DelayTooLong;
 use crate::envelope::{DecodeError, PayloadError};
 use crate::text::{SHORT_STRING_MAX, ShortString};
-use crate::topology::{QueueError, QueueName};
+use crate::topology::{Finding, QueueError, QueueName};
 
 /// Why a session cannot be made from its configuration. Yours to mend.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,8 @@ pub enum ConfigError {
         /// The first setting that differs, by the name of its setter.
         setting: &'static str,
     },
+    /// The queues together would be refused by the broker, or lose jobs: the first such finding.
+    Topology(Box<Finding>),
 }
 
 impl fmt::Display for ConfigError {
@@ -36,6 +38,7 @@ impl fmt::Display for ConfigError {
         match self {
             Self::NoEndpoint => f.write_str("no endpoint is configured: name at least one host and port"),
             Self::Queue(error) => error.fmt(f),
+            Self::Topology(finding) => finding.fmt(f),
             Self::TwoDescriptions { queue, setting } => write!(
                 f,
                 "queue \"{queue}\" is described twice, with another {setting}: describe it once and share the description"

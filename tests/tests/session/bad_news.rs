@@ -93,6 +93,16 @@ fn one_queue_described_twice_and_differently_is_found_before_any_io() {
 }
 
 #[test]
+fn a_queue_that_is_the_dead_letter_queue_of_another_is_found_before_any_io() {
+    let letters = Queue::new("emails.dead").expect("a good name");
+    let refused = Session::new(World::config([emails(), letters.clone()]), 1).expect_err("it is refused");
+    assert!(matches!(refused, ConfigError::Topology(_)), "{refused}");
+    assert!(refused.to_string().contains("emails.dead"), "{refused}");
+    let alone = emails().dead_letters(false);
+    assert!(Session::new(World::config([alone, letters]), 1).is_ok());
+}
+
+#[test]
 fn a_prefetch_of_zero_is_found_before_any_io() {
     let refused = Session::new(World::config([emails().prefetch(0)]), 1).expect_err("it is refused");
     assert!(matches!(refused, ConfigError::Queue(_)), "{refused}");
