@@ -7,7 +7,7 @@ use super::event::{JobDelivery, SessionEvent, Settled, Settlement};
 use super::ids::{LinkId, SubscriptionId};
 use super::publisher::SuccessorEnd;
 use crate::connection::{CommandError, Content, Delivery};
-use crate::envelope::{Envelope, Limits};
+use crate::envelope::Envelope;
 use crate::message::Properties;
 use crate::settle::{
     self, Decision, DeliveryId, Outcome, SettleError, Step, SuccessorKind, Target, aside, decide,
@@ -38,7 +38,7 @@ impl Session {
         let (id, queue) = (subscription.id, subscription.queue);
         let redelivered = delivery.redelivered();
         let content = delivery.into_content();
-        let decoded = Envelope::decode(content.body(), &Limits::default());
+        let decoded = Envelope::decode(content.body(), &self.config.envelope_limits);
         let envelope = decoded.as_ref().ok().cloned();
         let in_hand = InHand { subscription: id, queue, channel, tag, content, envelope, successor: None };
         let delivery = self.deliveries.accept(in_hand);
@@ -63,7 +63,7 @@ impl Session {
                     _ => content.properties().ok(),
                 };
                 let decision = decide(plan, envelope, properties.as_ref(), outcome, random);
-                unless_outgrown(plan, content, properties.as_ref(), decision)
+                unless_outgrown(plan, content, properties.as_ref(), decision, self.max_body())
             }
             // It has ended, or was never given out as a job: the ledger says which.
             _ => Decision::Acknowledge,
@@ -164,7 +164,7 @@ impl Session {
         let decision = match &in_hand.envelope {
             Some(envelope) => {
                 let decision = settle::dead_letter(plan, envelope, None, reason);
-                unless_outgrown(plan, &in_hand.content, None, decision)
+                unless_outgrown(plan, &in_hand.content, None, decision, self.max_body())
             }
             None => aside(plan, None, in_hand.content.body(), reason),
         };
@@ -235,6 +235,11 @@ impl Session {
         self.outbox.push(SessionEvent::Settled(settled));
     }
 
+    /// The longest body that a worker with these limits reads.
+    const fn max_body(&self) -> usize {
+        self.config.envelope_limits.max_bytes
+    }
+
     /// Ends a delivery that nobody has seen, without sending anything.
     fn end(&mut self, delivery: DeliveryId) -> Option<InHand> {
         let step = self.deliveries.ledger.settle(delivery, settle::Settlement::Requeue);
@@ -250,9 +255,10 @@ fn unless_outgrown(
     original: &Content,
     properties: Option<&Properties>,
     decision: Decision,
+    limit: usize,
 ) -> Decision {
     let Decision::Publish(successor) = &decision else { return decision };
-    let (bytes, limit) = (successor.message.body.len(), Limits::default().max_bytes);
+    let bytes = successor.message.body.len();
     if bytes <= limit.max(original.body().len()) {
         return decision;
     }
