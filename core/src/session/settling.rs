@@ -10,7 +10,7 @@ use crate::connection::{CommandError, Content, Delivery};
 use crate::envelope::Envelope;
 use crate::message::Properties;
 use crate::settle::{
-    self, Decision, DeliveryId, Outcome, SettleError, Step, SuccessorKind, Target, aside, decide,
+    self, Decision, DeliveryId, Outcome, Remains, SettleError, Step, SuccessorKind, Target, aside, decide,
 };
 use crate::text::ShortString;
 use crate::time::Instant;
@@ -111,14 +111,20 @@ impl Session {
         for unseen in self.outbox.recall_jobs(subscription) {
             self.end(unseen);
         }
-        let stale = self.deliveries.of(subscription);
-        for delivery in &stale {
-            self.deliveries.ledger.stale(*delivery);
-            self.report(*delivery, Settlement::Stale);
+        let mut stale = 0;
+        for delivery in self.deliveries.of(subscription) {
+            match self.deliveries.ledger.stale(delivery) {
+                // It was acknowledged: its successor goes on, and is settled when that is safe.
+                Remains::Successor => {}
+                Remains::Handler | Remains::Nothing => {
+                    self.report(delivery, Settlement::Stale);
+                    stale += 1;
+                }
+            }
         }
         let deliveries = &self.deliveries;
         self.publisher.forget_successors(|delivery| !deliveries.contains(delivery));
-        stale.len()
+        stale
     }
 
     fn move_aside(&mut self, delivery: DeliveryId, reason: &str) {
