@@ -46,7 +46,7 @@ pub struct SessionConfig {
     /// dead-letter queue as it is, and what is enqueued beyond it is
     /// [`EnqueueError::Unreadable`](super::EnqueueError::Unreadable). So give it to every client of a queue alike.
     ///
-    /// A delivery takes beside its body at most 256 bytes, 256 and twice 64 for each of
+    /// Beside its body a delivery takes at most 512 bytes, 128 bytes for each of
     /// [`max_unknown_fields`](Limits::max_unknown_fields), and the bytes of `max_queue_bytes` and
     /// `max_correlation_id_bytes`, as texts with escapes are copied: some 73 KiB with the defaults of [`Limits`], and
     /// less than half a KiB for what services write.
