@@ -68,6 +68,7 @@ enum Fate {
     Retry { delay: Option<Duration> },
     Defer { delay: Duration },
     Fatal,
+    Discard,
 }
 
 impl JobError {
@@ -85,6 +86,25 @@ impl JobError {
     /// No attempt can succeed: the job goes to the dead-letter queue now.
     pub fn fatal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { fate: Fate::Fatal, text: chain(&*error.into()) }
+    }
+
+    /// Nobody needs the job any more: it is acknowledged, and nothing takes its place, neither another attempt nor a
+    /// dead letter. The reason goes to the log and the worker's observer as
+    /// [`Settlement::Dropped`](leveret_core::session::Settlement::Dropped), and the worker's report counts it as
+    /// `dropped`; nothing else tells. For a job that failed, that is [`fatal`](Self::fatal).
+    ///
+    /// ```
+    /// # use leveret_adapter::JobError;
+    /// # async fn account_is_open(customer: u32) -> bool { false }
+    /// async fn remind(customer: u32) -> Result<(), JobError> {
+    ///     if !account_is_open(customer).await {
+    ///         return Err(JobError::discard("the account was closed"));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn discard(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { fate: Fate::Discard, text: chain(&*reason.into()) }
     }
 
     /// This is not the time, as a service says with `429` and `Retry-After`. The same attempt comes back after
@@ -105,6 +125,7 @@ impl JobError {
             Fate::Retry { delay } => Outcome::Retry { delay, error: self.text },
             Fate::Defer { delay } => Outcome::Defer { delay, reason: self.text },
             Fate::Fatal => Outcome::DeadLetter { reason: self.text },
+            Fate::Discard => Outcome::Drop { reason: self.text },
         }
     }
 }
@@ -128,6 +149,7 @@ impl fmt::Debug for JobError {
             Fate::Retry { delay: Some(_) } => "retry_after",
             Fate::Defer { .. } => "defer",
             Fate::Fatal => "fatal",
+            Fate::Discard => "discard",
         };
         f.debug_tuple(name).field(&self.text).finish()
     }
@@ -270,5 +292,9 @@ mod tests {
             panic!("fatal goes to the dead-letter queue");
         };
         assert_eq!(reason, "no such user");
+        let Outcome::Drop { reason } = JobError::discard("the account was closed").into_outcome() else {
+            panic!("what is discarded leaves nothing behind");
+        };
+        assert_eq!(reason, "the account was closed");
     }
 }

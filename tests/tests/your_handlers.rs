@@ -26,8 +26,11 @@ impl Job for SendEmail {
     const NAME: &'static str = "send-email";
 }
 
-/// The mail server is down at every first attempt, and knows nobody without an `@`.
+/// The mail server is down at every first attempt, and knows nobody without an `@`. Who has left gets no mail.
 async fn send_email(job: SendEmail, context: JobContext) -> Result<(), JobError> {
+    if job.to.ends_with(".invalid") {
+        return Err(JobError::discard("the account was closed"));
+    }
     if !job.to.contains('@') {
         return Err(JobError::fatal(io::Error::other("no such address")));
     }
@@ -98,4 +101,17 @@ async fn an_email_to_nobody_becomes_a_dead_letter_that_says_why() {
     let dead = broker.with(|broker, _now| broker.queue("emails.dead")).expect("the queue is declared");
     let reason = dead.messages[0].header("x-death-reason").expect("a dead letter says why");
     assert_eq!(reason.as_str(), Some("no such address"));
+}
+
+#[tokio::test]
+async fn an_email_to_somebody_who_has_left_is_discarded_and_leaves_nothing_but_its_reason() {
+    let broker = broker();
+    let client = connect(&broker).await;
+    client.enqueue(&emails(), &SendEmail { to: "ada@example.invalid".into() }).await.expect("it is accepted");
+
+    let seen = run(&client, 1).await;
+    assert_eq!(seen, [Settlement::Dropped { reason: "the account was closed".into() }]);
+    let left =
+        |queue| broker.with(|broker, _now| broker.queue(queue)).map_or(0, |queue| queue.messages.len());
+    assert_eq!((left("emails"), left("emails.dead")), (0, 0));
 }

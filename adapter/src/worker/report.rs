@@ -17,7 +17,7 @@ pub struct WorkerReport {
     pub dead_lettered: u64,
     /// The same where dead-letter queues are switched off.
     pub rejected: u64,
-    /// Deliveries discarded on purpose.
+    /// Deliveries discarded on purpose, by [`JobError::discard`](crate::JobError::discard).
     pub dropped: u64,
     /// Deliveries given back to the broker, which delivers them again: not started when the worker was stopped, or
     /// their successor could not be published.

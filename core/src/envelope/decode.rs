@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::error::{DecodeError, QUOTE_MAX};
+use super::error::{DecodeError, quote};
 use super::limits::Limits;
 use super::scan::{Fault, Scanner, Span};
 use super::text::Text;
@@ -205,21 +205,11 @@ impl<'a> Field<'a> {
 
     #[cold]
     fn fault(&self) -> Fault {
-        let json = self.value.json;
-        let mut end = json.len().min(QUOTE_MAX);
-        while !json.is_char_boundary(end) {
-            end -= 1;
-        }
-        // A line of its own would look like a second message in a log.
-        let mut found = json[..end].replace(char::is_control, " ");
-        if end < json.len() {
-            found.push_str("...");
-        }
         DecodeError::Field {
             field: self.name,
             at: self.value.at,
             expected: self.expected,
-            found: ShortString::truncated(&found),
+            found: ShortString::truncated(&quote(self.value.json)),
         }
         .into()
     }

@@ -20,8 +20,8 @@ use super::error::DecodeError;
 pub struct Limits {
     /// The longest body, in bytes. Default 16 MiB, as RabbitMQ 4.
     pub max_bytes: usize,
-    /// How deep arrays and objects may nest, the envelope counted. Default 128, and more counts as 128: that leaves
-    /// the payload the 127 levels that `serde_json` reads.
+    /// How deep arrays and objects may nest, the envelope counted. Default 127, and more counts as 127: the most
+    /// that `serde_json` reads, and with it every service that shares a queue. It leaves the payload 126 levels.
     pub max_nesting: usize,
     /// How many fields may be unknown. Default 64.
     pub max_unknown_fields: usize,

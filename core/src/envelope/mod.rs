@@ -29,6 +29,7 @@ pub mod limits;
 #[doc(hidden)]
 pub mod oracle;
 pub mod payload;
+mod payload_error;
 pub mod properties;
 mod scan;
 mod text;
@@ -43,7 +44,8 @@ use bytes::Bytes;
 pub use error::{DecodeError, QUOTE_MAX};
 pub use id::{JobId, JobIdError, JobType, JobTypeError};
 pub use limits::Limits;
-pub use payload::{PayloadError, RawPayload};
+pub use payload::RawPayload;
+pub use payload_error::PayloadError;
 pub use properties::message;
 use text::Text;
 

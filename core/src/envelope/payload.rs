@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::text::ShortString;
+use super::payload_error::PayloadError;
 
 /// One JSON value as text. Cloning costs a reference count.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl RawPayload {
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, PayloadError> {
         match serde_json::to_vec(value) {
             Ok(json) => Ok(Self(json.into())),
-            Err(error) => Err(PayloadError::new(&error)),
+            Err(error) => Err(PayloadError::of_writing(&error)),
         }
     }
 
@@ -31,7 +31,8 @@ impl RawPayload {
     ///
     /// [`PayloadError`] when it is not.
     pub fn from_json(json: Bytes) -> Result<Self, PayloadError> {
-        let value: &RawValue = serde_json::from_slice(&json).map_err(|error| PayloadError::new(&error))?;
+        let value: &RawValue =
+            serde_json::from_slice(&json).map_err(|error| PayloadError::of_json(&error))?;
         if value.get().len() < json.len() {
             return Ok(Self(json.slice_ref(value.get().as_bytes())));
         }
@@ -44,7 +45,7 @@ impl RawPayload {
     ///
     /// [`PayloadError`] when the JSON does not describe a `T`.
     pub fn deserialize<'a, T: Deserialize<'a>>(&'a self) -> Result<T, PayloadError> {
-        serde_json::from_slice(&self.0).map_err(|error| PayloadError::new(&error))
+        serde_json::from_slice(&self.0).map_err(|error| PayloadError::of_type(&error))
     }
 
     /// The JSON text.
@@ -65,23 +66,3 @@ impl fmt::Debug for RawPayload {
         write!(f, "{} bytes", self.0.len())
     }
 }
-
-/// A payload that could not be written or read. Its text is cut at 255 bytes, as it may quote the payload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PayloadError {
-    message: ShortString,
-}
-
-impl PayloadError {
-    fn new(error: &serde_json::Error) -> Self {
-        Self { message: ShortString::truncated(&error.to_string()) }
-    }
-}
-
-impl fmt::Display for PayloadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the payload is not the JSON of its type: {}", self.message)
-    }
-}
-
-impl std::error::Error for PayloadError {}

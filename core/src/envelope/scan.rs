@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use super::error::DecodeError;
 
-/// The deepest nesting that is read, the envelope counted: the payload of an envelope is then 127 levels deep, the
-/// most that `serde_json` reads.
-pub(super) const NESTING_MAX: usize = 128;
+/// The deepest nesting that is read, the envelope counted: the most that `serde_json` reads, with which other services
+/// read the whole envelope at once.
+pub(super) const NESTING_MAX: usize = 127;
 
 /// What is wrong, boxed: so the answer to a text that is right fits into registers.
 pub(super) type Fault = Box<DecodeError>;

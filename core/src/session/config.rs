@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::error::ConfigError;
 use crate::connection::{ConnectionConfig, TlsConfig, Uri, UriList, UriListError};
+use crate::envelope::Limits;
 use crate::topology::{Queue, QueuePlan, Severity, Topology};
 
 /// Everything that a [`Session`](super::Session) is told at its start.
@@ -14,7 +15,8 @@ use crate::topology::{Queue, QueuePlan, Severity, Topology};
 ///
 /// What waits for the broker is bounded by `max_waiting` messages and `max_waiting_bytes` of bodies, counted until
 /// the broker's verdict. What was delivered is bounded by twice the sum of the prefetch counts, and is half of that
-/// unless the broker cancels consumers: a link that brings more is cut. What a link has encoded
+/// unless the broker cancels consumers: a link that brings more is cut. Each delivery keeps its body, of up to
+/// [`ConnectionConfig::max_message_bytes`], and beside it at most what `envelope_limits` allows. What a link has encoded
 /// and not written is bounded by [`ConnectionConfig::max_unsent_bytes`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -40,6 +42,15 @@ pub struct SessionConfig {
     /// does not confirm. Then it is answered with [`EnqueueError::TimedOut`](super::EnqueueError::TimedOut) if it was
     /// not sent, else with [`EnqueueError::Unconfirmed`](super::EnqueueError::Unconfirmed). Default 60 s.
     pub max_wait: Duration,
+    /// What the body of a job may cost, delivered or enqueued. What is delivered beyond it is moved aside to the
+    /// dead-letter queue as it is, and what is enqueued beyond it is
+    /// [`EnqueueError::Unreadable`](super::EnqueueError::Unreadable). So give it to every client of a queue alike.
+    ///
+    /// Beside its body a delivery takes at most 512 bytes, 128 bytes for each of
+    /// [`max_unknown_fields`](Limits::max_unknown_fields), and the bytes of `max_queue_bytes` and
+    /// `max_correlation_id_bytes`, as texts with escapes are copied: some 73 KiB with the defaults of [`Limits`], and
+    /// less than half a KiB for what services write.
+    pub envelope_limits: Limits,
     /// How long a delivery rests before it is requeued, when its successor could not be published.
     /// Default 1 s. It keeps a failing target from spinning.
     pub requeue_pause: Duration,
@@ -59,6 +70,7 @@ impl SessionConfig {
             max_waiting: 10_000,
             max_waiting_bytes: 64 << 20,
             max_wait: Duration::from_secs(60),
+            envelope_limits: Limits::default(),
             requeue_pause: Duration::from_secs(1),
         }
     }

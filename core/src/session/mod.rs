@@ -81,7 +81,7 @@ use self::link::Link;
 use self::outbox::Outbox;
 use self::publisher::Publisher;
 use self::subscription::Subscription;
-use crate::envelope::{self, Envelope, JobId, Limits};
+use crate::envelope::{self, Envelope, JobId};
 use crate::rng::Rng;
 use crate::text::ShortString;
 use crate::time::{Instant, UnixMillis};
@@ -305,7 +305,7 @@ impl Session {
         }
         let message =
             envelope::message(&envelope, placement.routing_key().clone(), plan.top_priority().map(|_| 0));
-        Limits::default().admit(&message.body).map_err(EnqueueError::Unreadable)?;
+        self.config.envelope_limits.admit(&message.body).map_err(EnqueueError::Unreadable)?;
         let publish = self.publisher.enqueue(now, index, message, placement.hold())?;
         self.advance(now);
         Ok(Accepted { publish, job: id })

@@ -9,10 +9,10 @@ use super::event::{JobDelivery, SessionEvent, Settled, Settlement};
 use super::ids::{LinkId, SubscriptionId};
 use super::publisher::SuccessorEnd;
 use crate::connection::{CommandError, Delivery, Oversized};
-use crate::envelope::{Envelope, Limits};
+use crate::envelope::Envelope;
 use crate::message::Properties;
 use crate::settle::{
-    self, Decision, DeliveryId, Outcome, SettleError, Step, SuccessorKind, Target, aside, decide,
+    self, Decision, DeliveryId, Outcome, Remains, SettleError, Step, SuccessorKind, Target, aside, decide,
 };
 use crate::text::ShortString;
 use crate::time::Instant;
@@ -41,7 +41,7 @@ impl Session {
         let redelivered = delivery.redelivered();
         let content = delivery.into_content();
         let decoded = match content.body() {
-            Ok(body) => Envelope::decode(body, &Limits::default()),
+            Ok(body) => Envelope::decode(body, &self.config.envelope_limits),
             Err(oversized) => {
                 let in_hand = InHand {
                     subscription: id,
@@ -80,7 +80,7 @@ impl Session {
                     _ => content.properties().ok(),
                 };
                 let decision = decide(plan, envelope, properties.as_ref(), outcome, random);
-                unless_outgrown(plan, in_hand.body(), properties.as_ref(), decision)
+                unless_outgrown(plan, in_hand.body(), properties.as_ref(), decision, self.max_body())
             }
             // It has ended, or was never given out as a job: the ledger says which.
             _ => Decision::Acknowledge,
@@ -132,14 +132,20 @@ impl Session {
         for unseen in self.outbox.recall_jobs(subscription) {
             self.end(unseen);
         }
-        let stale = self.deliveries.of(subscription);
-        for delivery in &stale {
-            self.deliveries.ledger.stale(*delivery);
-            self.report(*delivery, Settlement::Stale);
+        let mut stale = 0;
+        for delivery in self.deliveries.of(subscription) {
+            match self.deliveries.ledger.stale(delivery) {
+                // It was acknowledged: its successor goes on, and is settled when that is safe.
+                Remains::Successor => {}
+                Remains::Handler | Remains::Nothing => {
+                    self.report(delivery, Settlement::Stale);
+                    stale += 1;
+                }
+            }
         }
         let deliveries = &self.deliveries;
         self.publisher.forget_successors(|delivery| !deliveries.contains(delivery));
-        stale.len()
+        stale
     }
 
     /// A message without its body cannot be moved aside. It is rejected where the queue keeps no dead letters, like any
@@ -202,7 +208,7 @@ impl Session {
         let decision = match &in_hand.envelope {
             Some(envelope) => {
                 let decision = settle::dead_letter(plan, envelope, None, reason);
-                unless_outgrown(plan, in_hand.body(), None, decision)
+                unless_outgrown(plan, in_hand.body(), None, decision, self.max_body())
             }
             None => aside(plan, None, in_hand.body(), reason),
         };
@@ -273,6 +279,11 @@ impl Session {
         self.outbox.push(SessionEvent::Settled(settled));
     }
 
+    /// The longest body that a worker with these limits reads.
+    const fn max_body(&self) -> usize {
+        self.config.envelope_limits.max_bytes
+    }
+
     /// Ends a delivery that nobody has seen, without sending anything.
     fn end(&mut self, delivery: DeliveryId) -> Option<InHand> {
         let step = self.deliveries.ledger.settle(delivery, settle::Settlement::Requeue);
@@ -288,9 +299,10 @@ fn unless_outgrown(
     original: &Bytes,
     properties: Option<&Properties>,
     decision: Decision,
+    limit: usize,
 ) -> Decision {
     let Decision::Publish(successor) = &decision else { return decision };
-    let (bytes, limit) = (successor.message.body.len(), Limits::default().max_bytes);
+    let bytes = successor.message.body.len();
     if bytes <= limit.max(original.len()) {
         return decision;
     }

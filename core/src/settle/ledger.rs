@@ -28,7 +28,8 @@
 //!
 //! A refusal is any of [`Returned`](SuccessorVerdict::Returned), [`Nacked`](SuccessorVerdict::Nacked),
 //! [`Refused`](SuccessorVerdict::Refused) and [`ChannelClosed`](SuccessorVerdict::ChannelClosed). A successor that was
-//! written is waited for until its verdict, and never timed out into a second run.
+//! written is waited for until its verdict, and never timed out into a second run. That a target refuses, or that the
+//! successor cannot heal, may be known while it is still queued, and is answered as if it had been written.
 //!
 //! # Ordered
 //!
@@ -69,7 +70,7 @@ mod tests;
 
 pub use slots::DeliveryId;
 use slots::Slots;
-pub use words::{SettleError, Settlement, Settling, Step, SuccessorVerdict, Write};
+pub use words::{Remains, SettleError, Settlement, Settling, Step, SuccessorVerdict, Write};
 
 /// How many successors are owed at once unless [`SettleLedger::with_max_owed`] says otherwise.
 pub const DEFAULT_MAX_OWED: usize = 1_000;
@@ -247,16 +248,23 @@ impl SettleLedger {
     }
 
     /// The channel or link that the delivery came from has ended: the broker delivers it again, and nothing more may
-    /// be sent for it. A handler that still runs hears of it when it settles.
+    /// be sent for it. Says what remains of it, and so what must be kept.
     ///
     /// A successor that [is owed](SettleLedger::is_owed) stays so: whether the broker has seen the acknowledgement is
     /// not known.
-    pub fn stale(&mut self, id: DeliveryId) {
+    pub fn stale(&mut self, id: DeliveryId) -> Remains {
         match self.deliveries.get(id) {
-            Some(State::Running(_)) => self.deliveries.set(id, State::Stale),
-            Some(State::Stale) | None => {}
-            Some(state) if state.is_owed() => {}
-            Some(_) => self.deliveries.remove(id),
+            Some(State::Running(_)) => {
+                self.deliveries.set(id, State::Stale);
+                Remains::Handler
+            }
+            Some(State::Stale) => Remains::Handler,
+            Some(state) if state.is_owed() => Remains::Successor,
+            Some(_) => {
+                self.deliveries.remove(id);
+                Remains::Nothing
+            }
+            None => Remains::Nothing,
         }
     }
 

@@ -20,7 +20,7 @@ pub use aside::TakenAside;
 pub use copy::copied_properties;
 pub use decide::{Decision, Successor, SuccessorKind, Target, aside, dead_letter, decide};
 pub use ledger::{
-    DeliveryId, SettleError, SettleLedger, Settlement, Settling, Step, SuccessorVerdict, Write,
+    DeliveryId, Remains, SettleError, SettleLedger, Settlement, Settling, Step, SuccessorVerdict, Write,
 };
 pub use outcome::Outcome;
 pub use plain::{PlainDelivery, decide_plain, give_up};

@@ -173,7 +173,7 @@ fn a_field_of_a_later_version_is_no_obstacle_to_either_and_only_leveret_passes_i
     let (ours, theirs) = (ours.expect("leveret reads it"), theirs.expect("queuey reads it"));
     assert_same(&ours, &theirs);
     let passed_on = String::from_utf8(ours.next_attempt().encode().to_vec()).expect("it is JSON");
-    assert!(passed_on.contains(r#""tenant":[1.50, {"a":"\u00e9"}]"#), "{passed_on}");
+    assert!(passed_on.contains(r#""tenant" : [1.50, {"a":"\u00e9"}]"#), "{passed_on}");
     assert_eq!(queuey(passed_on.as_bytes()).expect("queuey reads it"), theirs.next_attempt());
     let dropped = theirs.next_attempt().to_bytes().expect("it is JSON");
     assert!(!String::from_utf8_lossy(&dropped).contains("tenant"));

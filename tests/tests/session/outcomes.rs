@@ -1,5 +1,6 @@
+use leveret_core::envelope::{DecodeError, JobType, RawPayload};
 use leveret_core::retry::RetryPolicy;
-use leveret_core::session::{Outcome, SettleError, Settlement};
+use leveret_core::session::{EnqueueError, NewJob, Outcome, Session, SettleError, Settlement};
 use leveret_testkit::broker::{BrokerConfig, ConfirmStyle};
 use leveret_testkit::world::{World, raw_job};
 
@@ -177,6 +178,45 @@ fn a_job_that_is_dropped_is_gone_also_where_the_broker_keeps_what_is_rejected_an
         let dead = world.broker().queue("emails.dead").map_or(0, |queue| queue.messages.len());
         assert_eq!(dead, 0);
     }
+}
+
+#[test]
+fn the_limits_of_a_session_hold_for_what_it_enqueues_and_for_what_it_is_delivered() {
+    let job = |text| {
+        let payload = RawPayload::from_serialize(text).expect("a text is JSON");
+        NewJob::new(JobType::from_static("send-email"), payload)
+    };
+    let mut world = World::new(1);
+    let wide = world.connect([emails()]);
+    world.enqueue(wide, &emails(), job("Dear Ada"));
+    world.settle_down();
+    let written = world.broker().queue("emails").expect("it is declared").messages[0].body.len();
+    // It can be read, and a copy whose counters have grown cannot.
+    let mut config = World::config([emails()]);
+    config.envelope_limits.max_bytes = written;
+    let narrow = world.add(Session::new(config, 7).expect("a good configuration"));
+    let now = world.now();
+    world.session(narrow).connect(now);
+    world.settle_down();
+    let refused = world.try_enqueue(narrow, &emails(), job("Dear Ada"));
+    assert!(matches!(refused, Err(EnqueueError::Unreadable(DecodeError::TooLarge { .. }))), "{refused:?}");
+
+    world.subscribe(narrow, &emails());
+    let delivered = only_job(&mut world, narrow);
+    let defer = Outcome::Defer { delay: seconds(1), reason: "429".to_owned() };
+    world.settle(narrow, delivered.delivery, &defer).expect("it is in hand");
+    world.enqueue(wide, &emails(), job("Dear Ada!"));
+    let settled = settlements(&mut world, narrow);
+    let reasons: Vec<_> = settled
+        .iter()
+        .filter_map(|settled| match settled {
+            Settlement::DeadLettered { reason, .. } => Some(reason.as_str()),
+            _ => None,
+        })
+        .collect();
+    let says = [format!("a worker reads {written}"), format!("the limit is {written}")];
+    assert_eq!(reasons.len(), says.len(), "{settled:?}");
+    assert!(says.iter().zip(&reasons).all(|(says, reason)| reason.contains(says)), "{reasons:?}");
 }
 
 #[test]

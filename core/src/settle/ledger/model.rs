@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::{DeliveryId, SettleError, SettleLedger, Settlement, Settling, Step, SuccessorVerdict, Write};
+use super::{
+    DeliveryId, Remains, SettleError, SettleLedger, Settlement, Settling, Step, SuccessorVerdict, Write,
+};
 
 /// How many jobs a script works on.
 const JOBS: usize = 5;
@@ -381,7 +383,7 @@ impl World {
                 Step::Nothing
             }
             _ => {
-                self.ledger.stale(id);
+                assert_eq!(self.ledger.stale(id), Remains::Nothing);
                 Step::Nothing
             }
         };
@@ -417,7 +419,13 @@ impl World {
         self.links[CONSUME].to_broker.clear();
         for delivery in &mut self.deliveries {
             delivery.stale = true;
-            self.ledger.stale(delivery.id);
+            let remains = match delivery.wants {
+                Wants::Outcome => Remains::Handler,
+                Wants::Nothing => Remains::Nothing,
+                _ if delivery.acknowledged => Remains::Successor,
+                _ => Remains::Nothing,
+            };
+            assert_eq!(self.ledger.stale(delivery.id), remains, "{delivery:?}");
             if !delivery.acknowledged && delivery.wants != Wants::Outcome {
                 delivery.wants = match delivery.wants {
                     // Still in a queue of the client, which is to find out.

@@ -47,7 +47,8 @@ fn a_second_settle_is_an_error_before_and_after_the_end() {
 fn a_handler_that_outlives_its_link_is_told_and_sends_nothing() {
     let mut ledger = SettleLedger::new();
     let id = ledger.accept(Settling::Confirmed);
-    ledger.stale(id);
+    assert_eq!(ledger.stale(id), Remains::Handler);
+    assert_eq!(ledger.stale(id), Remains::Handler, "it still runs");
     assert_eq!(ledger.settle(id, Settlement::Acknowledge), Err(SettleError::Stale));
     assert!(ledger.is_empty());
 }
@@ -57,11 +58,11 @@ fn a_stale_delivery_drops_an_unsent_successor_and_never_resends_one() {
     let mut ledger = SettleLedger::new();
     let unsent = ledger.accept(Settling::Confirmed);
     assert_eq!(ledger.settle(unsent, Settlement::Publish), Ok(PUBLISH));
-    ledger.stale(unsent);
+    assert_eq!(ledger.stale(unsent), Remains::Nothing);
     assert_eq!(ledger.write(unsent), Write::Nothing);
 
     let (mut ledger, sent) = written();
-    ledger.stale(sent);
+    assert_eq!(ledger.stale(sent), Remains::Nothing);
     assert_eq!(ledger.verdict(sent, LinkLost), Step::Nothing);
     assert_eq!(ledger.write(sent), Write::Nothing);
 }
@@ -102,7 +103,7 @@ fn a_delivery_that_turns_stale_in_its_pause_is_not_requeued() {
     let (mut ledger, id) = written();
     assert_eq!(ledger.verdict(id, Refused), Step::Publish { redeclare: true });
     assert_eq!(ledger.verdict(id, Refused), Step::Pause, "refused before it was written");
-    ledger.stale(id);
+    assert_eq!(ledger.stale(id), Remains::Nothing);
     assert_eq!(ledger.pause_over(id), Step::Nothing);
 }
 
@@ -163,7 +164,7 @@ fn what_is_told_of_a_delivery_that_has_ended_changes_nothing() {
     assert_eq!(ledger.pause_over(id), Step::Nothing);
     assert_eq!(ledger.dead_letter(id, true), Step::Nothing);
     assert_eq!(ledger.write(id), Write::Nothing);
-    ledger.stale(id);
+    assert_eq!(ledger.stale(id), Remains::Nothing);
     assert_eq!(ledger.settle(next, Settlement::Acknowledge), Ok(Step::Acknowledge));
 }
 
@@ -219,10 +220,10 @@ fn an_owed_successor_outlives_its_link_and_its_channel() {
     for stale_first in [true, false] {
         let (mut ledger, id) = owed();
         if stale_first {
-            ledger.stale(id);
+            assert_eq!(ledger.stale(id), Remains::Successor);
         }
         assert_eq!(ledger.verdict(id, LinkLost), PUBLISH);
-        ledger.stale(id);
+        assert_eq!(ledger.stale(id), Remains::Successor);
         assert_eq!(ledger.write(id), Write::Publish);
         assert_eq!(ledger.verdict(id, PublishAgain), PUBLISH);
         assert_eq!(ledger.write(id), Write::Publish);
@@ -235,7 +236,7 @@ fn an_ordered_successor_that_was_not_written_ends_with_its_link() {
     let mut ledger = SettleLedger::new();
     let id = ledger.accept(Settling::Ordered);
     assert_eq!(ledger.settle(id, Settlement::Publish), Ok(PUBLISH));
-    ledger.stale(id);
+    assert_eq!(ledger.stale(id), Remains::Nothing);
     assert_eq!(ledger.write(id), Write::Nothing);
     assert!(ledger.is_empty());
 }

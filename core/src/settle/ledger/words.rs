@@ -122,6 +122,19 @@ pub enum Write {
     PublishThenAcknowledge,
 }
 
+/// What remains of a delivery whose channel or link has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a successor that remains is the only copy of its message"]
+pub enum Remains {
+    /// Nothing: let go of the delivery, and of its successor where one waits to be written.
+    Nothing,
+    /// Its handler, which hears of it when it settles. Everything else of the delivery can be let go of.
+    Handler,
+    /// Its successor, which is owed: keep its message and what is known of it. Steps for it go on until one
+    /// [ends](Step::ends) it.
+    Successor,
+}
+
 /// Why a delivery cannot be settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettleError {
