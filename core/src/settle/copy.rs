@@ -42,7 +42,7 @@ fn copied_headers(original: &Table) -> Table {
 
 /// Whether a copy does not keep a header. The broker reads names as they are written: an application's `cc` is not
 /// the broker's `CC`.
-fn is_dropped(header: &str) -> bool {
+pub(crate) fn is_dropped(header: &str) -> bool {
     match header {
         // Stamped by the broker.
         "x-death" | "x-delivery-count" | "x-acquired-count"

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::table::Value;
 use crate::text::ShortString;
-use crate::topology::{DeadLetter, ExchangeName, QueueName, QueueType, Role};
+use crate::topology::{DeadLetter, ExchangeName, HeaderKey, QueueName, QueueType, Role};
 
 /// Something in a topology that will not do what it says: which thing, what about it, and what to do.
 ///
@@ -141,6 +141,12 @@ pub enum Problem {
     },
     /// The waiting queue of a queue is that queue: what should wait would be delivered at once.
     DelayIntoItself,
+    /// The count of retries is in a header that has a meaning of its own, so that a copy may lose the count, or that
+    /// meaning.
+    RetryCountHeaderTaken {
+        /// The header.
+        header: HeaderKey,
+    },
     /// Hold queues are declared on demand, and this client declares nothing.
     HoldsWithoutDeclaring,
     /// A length limit on a queue with delays: what is released into a full queue is lost without a word.

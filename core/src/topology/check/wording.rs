@@ -87,6 +87,12 @@ impl fmt::Display for Problem {
                 "its delayed messages are to wait in the queue itself, from which they would be delivered at once: name \
                  another queue",
             ),
+            Self::RetryCountHeaderTaken { header } => write!(
+                f,
+                "its retry_count_header is {:?}, which the broker or leveret writes or acts on: the count would be lost, \
+                 or take the place of something else; choose another name",
+                header.as_str()
+            ),
             Self::HoldsWithoutDeclaring => f.write_str(
                 "its delay is in hold queues, which are declared on demand, and this client declares nothing: let it \
                  declare them, or name a waiting queue that exists"

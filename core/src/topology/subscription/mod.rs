@@ -135,7 +135,7 @@ impl Subscription {
     }
 
     /// The header that counts the retries of a message. Default [`HeaderKey::RETRY_COUNT`]. Services that share a
-    /// queue must agree.
+    /// queue must agree. One that the broker or leveret writes or acts on, such as `x-delay`, is refused.
     #[must_use]
     pub fn retry_count_header(self, header: HeaderKey) -> Self {
         Self { retry_count_header: header, ..self }

@@ -5,7 +5,9 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use super::{Subscription, SubscriptionError};
 use crate::delay::ExactDelaysError;
-use crate::lane::{LaneCount, LanePlan};
+use crate::envelope::properties::DEFERRALS_HEADER;
+use crate::lane::{LaneCount, LanePlan, PARTITION_KEY};
+use crate::settle::copy::is_dropped;
 use crate::text::ShortString;
 use crate::topology::argument_list::ArgumentList;
 use crate::topology::arguments::DELIVERY_LIMIT;
@@ -46,6 +48,9 @@ impl Subscription {
         let mut list = ArgumentList::default();
         if let Some(problem) = self.attempts(declares, &mut list) {
             report(problem);
+        }
+        if is_taken(&self.retry_count_header) {
+            report(Problem::RetryCountHeaderTaken { header: self.retry_count_header.clone() });
         }
         let (queue, conflicts) = self.queue.draft(list);
         for problem in conflicts {
@@ -136,6 +141,11 @@ impl Subscription {
         }
         Ok(Some(plan))
     }
+}
+
+/// Whether a header has a meaning of its own, so that it cannot count retries.
+fn is_taken(header: &HeaderKey) -> bool {
+    is_dropped(header.as_str()) || [PARTITION_KEY, DEFERRALS_HEADER].contains(header.as_short())
 }
 
 impl SubscriptionPlan {

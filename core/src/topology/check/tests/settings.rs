@@ -88,3 +88,16 @@ fn a_time_to_live_on_a_queue_with_delays() {
     finds(&Topology::new().job_queue(&Queue::new("q").unwrap().message_ttl(ttl).plan().unwrap()), &words);
     fine(&Topology::new().job_queue(&Queue::new("q").unwrap().plan().unwrap()));
 }
+
+#[test]
+fn retries_are_not_counted_in_a_header_that_a_copy_loses_or_that_means_something_else() {
+    let counted = |header: &str| {
+        let header = HeaderKey::new(header).unwrap();
+        Subscription::new(plain("q")).max_attempts(3).retry_count_header(header)
+    };
+    for header in ["x-delay", "CC", "x-death", "x-opt-a", "x-leveret-mark", "x-deferrals", "amqp-partition-key"] {
+        finds(&subscribed(&counted(header)), &["refused", &format!("retry_count_header is {header:?}"), "choose"]);
+        assert!(counted(header).plan_existing().is_err(), "{header}");
+    }
+    fine(&subscribed(&counted("x-retries")));
+}
