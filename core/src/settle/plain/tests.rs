@@ -228,12 +228,15 @@ proptest! {
 
 #[test]
 fn whatever_header_may_count_the_attempts_they_end_however_the_copies_wait() {
-    let names = ["x-retries", "x-attempt", "cc", "x-delayed", "x-delay", "CC", "x-death", "x-attempts", "x-match"];
+    let names =
+        ["x-retries", "x-attempt", "cc", "x-delayed", "x-delay", "CC", "x-death", "x-attempts", "x-match"];
     let delays = [Delay::holds(), Delay::waiting_queue(), Delay::delayed_exchange()];
     let mut counted = 0;
     for (name, delay) in names.iter().flat_map(|name| delays.iter().map(move |delay| (name, delay))) {
         let subscription = subscription().max_attempts(3).dead_letter(dead()).delay(delay.clone());
-        let Ok(plan) = subscription.retry_count_header(HeaderKey::new(name).unwrap()).plan() else { continue };
+        let Ok(plan) = subscription.retry_count_header(HeaderKey::new(name).unwrap()).plan() else {
+            continue;
+        };
         let mut properties = Properties::default();
         let mut runs = 0;
         loop {

@@ -141,6 +141,11 @@ pub enum Problem {
     },
     /// The waiting queue of a queue is that queue: what should wait would be delivered at once.
     DelayIntoItself,
+    /// What a subscription gives up is published to where it comes back at once.
+    DeadLetterIntoItself {
+        /// The target.
+        target: DeadLetter,
+    },
     /// The count of retries is in a header that has a meaning of its own, so that a copy may lose the count, or that
     /// meaning.
     RetryCountHeaderTaken {

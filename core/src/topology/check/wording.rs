@@ -87,6 +87,11 @@ impl fmt::Display for Problem {
                 "its delayed messages are to wait in the queue itself, from which they would be delivered at once: name \
                  another queue",
             ),
+            Self::DeadLetterIntoItself { target } => write!(
+                f,
+                "its dead_letter is {target}, from which what is given up comes back at once, to be given up again without \
+                 an end: choose a target that leads elsewhere"
+            ),
             Self::RetryCountHeaderTaken { header } => write!(
                 f,
                 "its retry_count_header is {:?}, which the broker or leveret writes or acts on: the count would be lost, \
