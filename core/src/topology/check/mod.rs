@@ -22,7 +22,7 @@ mod wording;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub use finding::{Finding, Problem, Severity, ShortLived, Subject};
 
@@ -62,16 +62,17 @@ fn settle(found: Vec<Finding>) -> Vec<Finding> {
         _ => None,
     };
     let explained: BTreeSet<Subject> = found.iter().filter_map(belongs_to_another).collect();
-    let mut said = BTreeMap::<Subject, Vec<Problem>>::new();
+    // By its words: one thing may have as many problems as it has descriptions.
+    let mut said = BTreeSet::<(Subject, String)>::new();
     let mut kept = Vec::with_capacity(found.len());
     for finding in found {
         let differs = matches!(finding.problem, Problem::DescriptionsDiffer { .. });
-        let before = said.entry(finding.subject.clone()).or_default();
-        if differs && explained.contains(&finding.subject) || before.contains(&finding.problem) {
+        if differs && explained.contains(&finding.subject) {
             continue;
         }
-        before.push(finding.problem.clone());
-        kept.push(finding);
+        if said.insert((finding.subject.clone(), finding.problem.to_string())) {
+            kept.push(finding);
+        }
     }
     kept.sort_by_key(|finding| Reverse(finding.severity()));
     kept

@@ -294,3 +294,10 @@ fn keys_do_not_multiply_by_exchanges_beyond_the_bound() {
         assert!(nodes(1_000) < 2_000, "{}", nodes(1_000));
     }
 }
+
+#[test]
+fn thousands_of_descriptions_of_one_queue_are_each_told_once() {
+    let described = |topology: Topology, messages| topology.queue(&plain("q").max_length(messages));
+    let topology = (0..40_000).chain(1..40_000).fold(Topology::new(), described);
+    assert_eq!(topology.check().len(), 39_999);
+}
