@@ -122,6 +122,11 @@ pub enum Problem {
     ReservedName,
     /// A binding to the default exchange: 403.
     BindsDefaultExchange,
+    /// A binding to a consistent-hash exchange whose routing key is no weight: 406.
+    NotAWeight {
+        /// The routing key.
+        routing_key: ShortString,
+    },
     /// `max_attempts` on a quorum queue without a place for what is past it.
     MaxAttemptsWithoutDeadLetter {
         /// The number of attempts.

@@ -3,6 +3,7 @@
 //! | file | looks at |
 //! |---|---|
 //! | `arguments` | one declaration: flags, values, values together |
+//! | `bindings` | what an exchange takes as a binding |
 //! | `names` | names that stand for two things |
 //! | `targets` | what is referred to and not declared; holds beside limits |
 //! | `routes`, `topic` | where dead letters go |
@@ -10,6 +11,7 @@
 //! | `finding`, `wording` | the result |
 
 mod arguments;
+mod bindings;
 mod cycles;
 mod finding;
 pub(super) mod names;
@@ -32,7 +34,7 @@ use crate::text::ShortString;
 impl Topology {
     /// What is wrong with it: the refused first, each kind in the order of what was described. Without a finding that
     /// is [`Severity::Refused`], RabbitMQ takes all of it on an empty virtual host, as far as exchange types need no
-    /// plugin and what findings warn of is there; and nothing of it loses messages without a word, but for what
+    /// plugin, raw arguments that are not modelled are right, and what findings warn of is there; and nothing of it loses messages without a word, but for what
     /// findings warn of.
     ///
     /// It answers for every input, and takes time in proportion to the size of the topology, apart from sorting.
@@ -45,6 +47,7 @@ impl Topology {
         for queue in self.all_queues() {
             arguments::check_queue(queue, &mut found);
         }
+        bindings::check(self, &mut found);
         names::check(&self.queues, &self.families, &mut found);
         targets::check(self, &mut found);
         let graph = routes::Graph::new(self);

@@ -64,6 +64,11 @@ impl fmt::Display for Problem {
                 "nothing can be bound to the default exchange (403), which routes to every queue by its name: leave the \
                  binding out, or choose another exchange",
             ),
+            Self::NotAWeight { routing_key } => write!(
+                f,
+                "its routing key is {routing_key:?}, and a consistent-hash exchange takes the weight of what is bound \
+                 (406): set it to 1 or more in decimal digits"
+            ),
             Self::MaxAttemptsWithoutDeadLetter { max_attempts } => write!(
                 f,
                 "max_attempts is {max_attempts} and dead_letter is missing: a quorum queue would drop what is past it; \
