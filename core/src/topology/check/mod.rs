@@ -34,8 +34,8 @@ use crate::text::ShortString;
 impl Topology {
     /// What is wrong with it: the refused first, each kind in the order of what was described. Without a finding that
     /// is [`Severity::Refused`], RabbitMQ takes all of it on an empty virtual host, as far as exchange types need no
-    /// plugin, raw arguments that are not modelled are right, and what findings warn of is there; and nothing of it loses messages without a word, but for what
-    /// findings warn of.
+    /// plugin, raw arguments that are not modelled are right, and what findings warn of is there; and nothing of it
+    /// loses messages without a word, but for what findings warn of.
     ///
     /// It answers for every input, and takes time in proportion to the size of the topology, apart from sorting.
     #[must_use]
