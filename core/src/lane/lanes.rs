@@ -172,12 +172,18 @@ impl<T> Lanes<T> {
     }
 
     /// Takes out what waits and is `wanted`, in order of arrival, such as the deliveries of a consumer that was
-    /// cancelled. The rest keeps its order. Linear in what waits.
+    /// cancelled. The rest keeps its order. Linear in what waits, apart from sorting.
     #[must_use = "a delivery is handed back, or known to be stale"]
     pub fn take_waiting_if(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<T> {
-        let mut taken = Vec::new();
+        // All are asked before any moves: where `wanted` panics, everything waits as before.
+        let lists = self.waiting.iter().chain([&self.waiting_for_any]);
+        let items = lists.flat_map(|list| self.slots.iter(*list));
+        let mut chosen: Vec<u64> =
+            items.filter(|(_, item)| wanted(item)).map(|(arrival, _)| arrival).collect();
+        chosen.sort_unstable();
+        let mut taken = Vec::with_capacity(chosen.len());
         for list in self.waiting.iter_mut().chain([&mut self.waiting_for_any]) {
-            self.slots.take(list, &mut wanted, &mut taken);
+            self.slots.take(list, |arrival| chosen.binary_search(&arrival).is_ok(), &mut taken);
         }
         taken.sort_unstable_by_key(|(arrival, _)| *arrival);
         taken.into_iter().map(|(_, item)| item).collect()

@@ -70,18 +70,19 @@ impl<T> Slots<T> {
         list.first.map(|index| self.slots[usize::from(index)].arrival)
     }
 
-    /// Takes out of a list what is wanted, with its arrival, into `taken`. The rest keeps its order.
-    pub(super) fn take(
-        &mut self,
-        list: &mut List,
-        wanted: &mut impl FnMut(&T) -> bool,
-        taken: &mut Vec<(u64, T)>,
-    ) {
+    /// The items of a list with their arrivals, the oldest first.
+    pub(super) fn iter(&self, list: List) -> impl Iterator<Item = (u64, &T)> {
+        let slot = |index: u16| &self.slots[usize::from(index)];
+        let indices = std::iter::successors(list.first, move |index| slot(*index).next);
+        indices.filter_map(move |index| Some((slot(index).arrival, slot(index).item.as_ref()?)))
+    }
+
+    /// Takes out of a list what is wanted by its arrival, into `taken`. The rest keeps its order.
+    pub(super) fn take(&mut self, list: &mut List, wanted: impl Fn(u64) -> bool, taken: &mut Vec<(u64, T)>) {
         let mut kept = List::default();
         while let Some(index) = self.detach_first(list) {
-            let slot = &self.slots[usize::from(index)];
-            let arrival = slot.arrival;
-            if slot.item.as_ref().is_some_and(&mut *wanted) {
+            let arrival = self.slots[usize::from(index)].arrival;
+            if wanted(arrival) {
                 taken.push((arrival, self.release(index)));
             } else {
                 self.append(&mut kept, index);

@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 
-use super::copy::copied_properties;
 use super::death::{cut, write_death};
-use crate::message::{Message, Properties};
+use crate::message::{Message, Properties, copied_properties};
 use crate::text::ShortString;
 use crate::topology::QueueName;
 

@@ -31,3 +31,17 @@ pub(super) fn cut(reason: &str) -> &str {
     }
     &reason[..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::copied_properties;
+
+    #[test]
+    fn a_copy_of_a_dead_letter_says_nothing_of_its_death() {
+        let mut properties = Properties::default();
+        write_death(&mut properties, &ShortString::from_static("q"), 3, "the handler failed");
+        assert_eq!(properties.headers.len(), 3);
+        assert!(copied_properties(&properties).headers.is_empty());
+    }
+}

@@ -6,12 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::aside::TakenAside;
-use super::copy::copied_properties;
 use super::death::write_death;
 use super::outcome::Outcome;
 use crate::delay::{DelayTooLong, HoldTtl};
 use crate::envelope::{Envelope, properties::write_properties};
-use crate::message::{Message, Properties};
+use crate::message::{Message, Properties, copied_properties};
 use crate::retry;
 use crate::topology::{Placement, QueuePlan};
 

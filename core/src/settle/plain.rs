@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::copy::copied_properties;
 use super::death::write_death;
 use super::decide::{Decision, Successor, SuccessorKind, Target};
 use super::outcome::Outcome;
 use super::retry_count::{read_count, read_retry_count, write_retry_count};
 use crate::envelope::properties::DEFERRALS_HEADER;
-use crate::message::{DeliveryMode, Message, Properties};
+use crate::message::{DeliveryMode, Message, Properties, copied_properties};
 use crate::text::ShortString;
 use crate::topology::{HeaderKey, SubscriptionPlan, Wait};
 

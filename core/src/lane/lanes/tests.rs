@@ -211,3 +211,21 @@ proptest! {
         prop_assert_eq!(play(), play());
     }
 }
+
+#[test]
+fn nothing_is_lost_where_the_choice_of_what_to_take_out_panics() {
+    let mut lanes = Lanes::new(plan(1, 10));
+    let mut running = lanes.offer(None, 0).unwrap();
+    for item in 1..6 {
+        assert!(lanes.offer(Some(b"k").filter(|_| item % 2 == 0).map(|k| &k[..]), item).unwrap().is_none());
+    }
+    let choose = || lanes.take_waiting_if(|item| if *item == 3 { panic!("no choice") } else { *item < 3 });
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(choose)).is_err());
+    assert_eq!(lanes.waiting(), 5);
+    let mut ran = Vec::new();
+    while let Some(Started { turn, item }) = running {
+        ran.push(item);
+        running = lanes.finish(turn);
+    }
+    assert_eq!(ran, [0, 1, 2, 3, 4, 5]);
+}

@@ -225,3 +225,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn whatever_header_may_count_the_attempts_they_end_however_the_copies_wait() {
+    let names =
+        ["x-retries", "x-attempt", "cc", "x-delayed", "x-delay", "CC", "x-death", "x-attempts", "x-match"];
+    let delays = [Delay::holds(), Delay::waiting_queue(), Delay::delayed_exchange()];
+    let mut counted = 0;
+    for (name, delay) in names.iter().flat_map(|name| delays.iter().map(move |delay| (name, delay))) {
+        let subscription = subscription().max_attempts(3).dead_letter(dead()).delay(delay.clone());
+        let Ok(plan) = subscription.retry_count_header(HeaderKey::new(name).unwrap()).plan() else {
+            continue;
+        };
+        let mut properties = Properties::default();
+        let mut runs = 0;
+        loop {
+            runs += 1;
+            let next = successor(decided(&plan, Some(&properties), &retry(Some(SECOND))));
+            if next.target == Target::Dead {
+                break;
+            }
+            assert!(runs < 3, "{name}: {delay:?}");
+            properties = next.message.properties;
+        }
+        assert_eq!(runs, 3, "{name}: {delay:?}");
+        counted += 1;
+    }
+    assert_eq!(counted, 12, "four names, three delays");
+}

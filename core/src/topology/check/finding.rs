@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::table::Value;
 use crate::text::ShortString;
-use crate::topology::{DeadLetter, ExchangeName, QueueName, QueueType, Role};
+use crate::topology::{DeadLetter, ExchangeName, HeaderKey, QueueName, QueueType, Role};
 
 /// Something in a topology that will not do what it says: which thing, what about it, and what to do.
 ///
@@ -122,6 +122,11 @@ pub enum Problem {
     ReservedName,
     /// A binding to the default exchange: 403.
     BindsDefaultExchange,
+    /// A binding to a consistent-hash exchange whose routing key is no weight: 406.
+    NotAWeight {
+        /// The routing key.
+        routing_key: ShortString,
+    },
     /// `max_attempts` on a quorum queue without a place for what is past it.
     MaxAttemptsWithoutDeadLetter {
         /// The number of attempts.
@@ -141,6 +146,17 @@ pub enum Problem {
     },
     /// The waiting queue of a queue is that queue: what should wait would be delivered at once.
     DelayIntoItself,
+    /// What a subscription gives up is published to where it comes back at once.
+    DeadLetterIntoItself {
+        /// The target.
+        target: DeadLetter,
+    },
+    /// The count of retries is in a header that has a meaning of its own, so that a copy may lose the count, or that
+    /// meaning.
+    RetryCountHeaderTaken {
+        /// The header.
+        header: HeaderKey,
+    },
     /// Hold queues are declared on demand, and this client declares nothing.
     HoldsWithoutDeclaring,
     /// A length limit on a queue with delays: what is released into a full queue is lost without a word.

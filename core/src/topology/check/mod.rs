@@ -3,6 +3,7 @@
 //! | file | looks at |
 //! |---|---|
 //! | `arguments` | one declaration: flags, values, values together |
+//! | `bindings` | what an exchange takes as a binding |
 //! | `names` | names that stand for two things |
 //! | `targets` | what is referred to and not declared; holds beside limits |
 //! | `routes`, `topic` | where dead letters go |
@@ -10,6 +11,7 @@
 //! | `finding`, `wording` | the result |
 
 mod arguments;
+mod bindings;
 mod cycles;
 mod finding;
 pub(super) mod names;
@@ -22,7 +24,7 @@ mod wording;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub use finding::{Finding, Problem, Severity, ShortLived, Subject};
 
@@ -32,8 +34,9 @@ use crate::text::ShortString;
 impl Topology {
     /// What is wrong with it: the refused first, each kind in the order of what was described. Without a finding that
     /// is [`Severity::Refused`], RabbitMQ takes all of it on an empty virtual host, as far as exchange types need no
-    /// plugin and what findings warn of is there; and nothing of it loses messages without a word, but for what
-    /// findings warn of, and what limits of age, length and deliveries without a dead-letter target are for.
+    /// plugin, raw arguments that are not modelled are right, and what findings warn of is there; and nothing of it
+    /// loses messages without a word, but for what findings warn of, and what limits of age, length and deliveries
+    /// without a dead-letter target are for.
     ///
     /// It answers for every input, and takes time in proportion to the size of the topology, apart from sorting.
     #[must_use]
@@ -45,6 +48,7 @@ impl Topology {
         for queue in self.all_queues() {
             arguments::check_queue(queue, &mut found);
         }
+        bindings::check(self, &mut found);
         names::check(&self.queues, &self.families, &mut found);
         targets::check(self, &mut found);
         let graph = routes::Graph::new(self);
@@ -62,16 +66,17 @@ fn settle(found: Vec<Finding>) -> Vec<Finding> {
         _ => None,
     };
     let explained: BTreeSet<Subject> = found.iter().filter_map(belongs_to_another).collect();
-    let mut said = BTreeMap::<Subject, Vec<Problem>>::new();
+    // By its words: one thing may have as many problems as it has descriptions.
+    let mut said = BTreeSet::<(Subject, String)>::new();
     let mut kept = Vec::with_capacity(found.len());
     for finding in found {
         let differs = matches!(finding.problem, Problem::DescriptionsDiffer { .. });
-        let before = said.entry(finding.subject.clone()).or_default();
-        if differs && explained.contains(&finding.subject) || before.contains(&finding.problem) {
+        if differs && explained.contains(&finding.subject) {
             continue;
         }
-        before.push(finding.problem.clone());
-        kept.push(finding);
+        if said.insert((finding.subject.clone(), finding.problem.to_string())) {
+            kept.push(finding);
+        }
     }
     kept.sort_by_key(|finding| Reverse(finding.severity()));
     kept

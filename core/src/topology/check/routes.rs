@@ -40,7 +40,12 @@ pub(super) type DeadLetterAt = (ShortString, Option<ShortString>);
 
 impl Graph {
     pub(super) fn new(topology: &Topology) -> Self {
-        Builder::new(topology).build(topology)
+        Self::within(topology, COMPARISONS_MAX)
+    }
+
+    /// With another bound on the comparisons.
+    pub(super) fn within(topology: &Topology, comparisons: usize) -> Self {
+        Builder::new(topology, comparisons).build(topology)
     }
 }
 
@@ -100,7 +105,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(topology: &'a Topology) -> Self {
+    fn new(topology: &'a Topology, comparisons: usize) -> Self {
         let queue_at: BTreeMap<&str, usize> =
             topology.queues.iter().enumerate().map(|(at, queue)| (queue.name.as_str(), at)).collect();
         let elsewhere = topology.queues.len() + topology.server_named.len();
@@ -142,7 +147,7 @@ impl<'a> Builder<'a> {
             open: Vec::new(),
             automatic: Vec::new(),
             elsewhere,
-            comparisons_left: COMPARISONS_MAX,
+            comparisons_left: comparisons,
         }
     }
 
@@ -197,9 +202,11 @@ impl<'a> Builder<'a> {
             return;
         }
         let pick = self.pick(exchange);
+        // What cannot be compared has no key from here on, or every exchange behind would multiply by every key.
+        let key = key.filter(|key| self.afford(exchange, pick, key));
         match &key {
-            Some(key) if self.afford(exchange, pick, key) => self.route_key(node, exchange, pick, key),
-            _ => self.route_any(node, exchange, if pick == Pick::All { Certain } else { Possible }, None),
+            Some(key) => self.route_key(node, exchange, pick, key),
+            None => self.route_any(node, exchange, if pick == Pick::All { Certain } else { Possible }, None),
         }
         let declared = self.exchange_at.get(exchange.as_str());
         // Others may have bound to an exchange that was there before.

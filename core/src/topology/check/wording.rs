@@ -64,6 +64,11 @@ impl fmt::Display for Problem {
                 "nothing can be bound to the default exchange (403), which routes to every queue by its name: leave the \
                  binding out, or choose another exchange",
             ),
+            Self::NotAWeight { routing_key } => write!(
+                f,
+                "its routing key is {routing_key:?}, and a consistent-hash exchange takes the weight of what is bound \
+                 (406): set it to 1 or more in decimal digits"
+            ),
             Self::MaxAttemptsWithoutDeadLetter { max_attempts } => write!(
                 f,
                 "max_attempts is {max_attempts} and dead_letter is missing: a quorum queue would drop what is past it; \
@@ -86,6 +91,17 @@ impl fmt::Display for Problem {
             Self::DelayIntoItself => f.write_str(
                 "its delayed messages are to wait in the queue itself, from which they would be delivered at once: name \
                  another queue",
+            ),
+            Self::DeadLetterIntoItself { target } => write!(
+                f,
+                "its dead_letter is {target}, from which what is given up comes back at once, to be given up again without \
+                 an end: choose a target that leads elsewhere"
+            ),
+            Self::RetryCountHeaderTaken { header } => write!(
+                f,
+                "its retry_count_header is {:?}, which the broker or leveret writes or acts on: the count would be lost, \
+                 or take the place of something else; choose another name",
+                header.as_str()
             ),
             Self::HoldsWithoutDeclaring => f.write_str(
                 "its delay is in hold queues, which are declared on demand, and this client declares nothing: let it \

@@ -83,6 +83,10 @@ impl Exchange {
         &self.name
     }
 
+    pub(in crate::topology) const fn kind(&self) -> &ExchangeKind {
+        &self.kind
+    }
+
     /// What is sent to the broker.
     #[must_use]
     pub fn declaration(&self) -> ExchangeDeclaration {

@@ -129,14 +129,14 @@ impl Subscription {
 
     /// Where messages go that are given up. Default: they are rejected, which drops them unless the queue itself has a
     /// dead-letter target. On a quorum queue it goes with [`max_attempts`](Self::max_attempts). The target is not
-    /// declared by the subscription.
+    /// declared by the subscription, and must not lead back to its queue at once.
     #[must_use]
     pub fn dead_letter(self, target: DeadLetter) -> Self {
         Self { dead_letter: Some(target), ..self }
     }
 
     /// The header that counts the retries of a message. Default [`HeaderKey::RETRY_COUNT`]. Services that share a
-    /// queue must agree.
+    /// queue must agree. One that the broker or leveret writes or acts on, such as `x-delay`, is refused.
     #[must_use]
     pub fn retry_count_header(self, header: HeaderKey) -> Self {
         Self { retry_count_header: header, ..self }

@@ -5,14 +5,16 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use super::{Subscription, SubscriptionError};
 use crate::delay::ExactDelaysError;
-use crate::lane::{LaneCount, LanePlan};
+use crate::envelope::properties::DEFERRALS_HEADER;
+use crate::lane::{LaneCount, LanePlan, PARTITION_KEY};
+use crate::message::is_dropped;
 use crate::text::ShortString;
 use crate::topology::argument_list::ArgumentList;
 use crate::topology::arguments::DELIVERY_LIMIT;
 use crate::topology::check::{Finding, Problem, Severity, ShortLived, Subject};
 use crate::topology::{
     DeadLetter, Declaration, DelayPlan, ExchangeDeclaration, HeaderKey, QueueDeclaration, QueueName,
-    QueueType, Topology,
+    QueueType, RoutingKey, Topology,
 };
 
 /// A subscription whose description has been checked: what a session works with.
@@ -47,6 +49,12 @@ impl Subscription {
         if let Some(problem) = self.attempts(declares, &mut list) {
             report(problem);
         }
+        if let Some(target) = self.dead_letter.as_ref().filter(|target| self.takes_back(target)) {
+            report(Problem::DeadLetterIntoItself { target: target.clone() });
+        }
+        if is_taken(&self.retry_count_header) {
+            report(Problem::RetryCountHeaderTaken { header: self.retry_count_header.clone() });
+        }
         let (queue, conflicts) = self.queue.draft(list);
         for problem in conflicts {
             report(problem);
@@ -78,6 +86,17 @@ impl Subscription {
         let published_dead_letter =
             self.dead_letter.clone().filter(|_| self.queue.queue_type() == QueueType::Classic);
         Draft { declarations, delay, published_dead_letter, found, exact_delays }
+    }
+
+    /// Whether a message that is published to the target is for this queue: by its name, or by a route of the
+    /// subscription. With the message's own key it is, too: every copy comes with the queue's name.
+    fn takes_back(&self, target: &DeadLetter) -> bool {
+        let Some(queue) = self.queue.name() else { return false };
+        let key = target.key().map_or(queue.as_str(), RoutingKey::as_str);
+        if target.exchange().is_default() {
+            return key == queue.as_str();
+        }
+        self.routes.iter().any(|route| route.source() == target.exchange() && route.takes(key))
     }
 
     /// Hands the counting of attempts to a quorum queue.
@@ -136,6 +155,11 @@ impl Subscription {
         }
         Ok(Some(plan))
     }
+}
+
+/// Whether a header has a meaning of its own, so that it cannot count retries.
+fn is_taken(header: &HeaderKey) -> bool {
+    is_dropped(header.as_str()) || [PARTITION_KEY, DEFERRALS_HEADER].contains(header.as_short())
 }
 
 impl SubscriptionPlan {

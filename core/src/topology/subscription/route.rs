@@ -2,7 +2,9 @@
 
 use crate::table::{Table, Value};
 use crate::text::ShortString;
-use crate::topology::{Binding, BindingDestination, Exchange, ExchangeName, RoutingKey};
+use crate::topology::{
+    Binding, BindingDestination, DelayedRouting, Exchange, ExchangeKind, ExchangeName, RoutingKey,
+};
 
 /// A route into the queue of a [`Subscription`](super::Subscription): from an exchange that is declared with it, or
 /// from one that exists.
@@ -67,14 +69,37 @@ impl Route {
         }
     }
 
+    pub(super) const fn source(&self) -> &ExchangeName {
+        match &self.source {
+            Source::Declared(exchange) => exchange.name(),
+            Source::Existing(name) => name,
+        }
+    }
+
+    /// Whether a message with this key surely takes the route. A pattern is not compared: it takes itself.
+    pub(super) fn takes(&self, key: &str) -> bool {
+        use DelayedRouting as Delayed;
+        let same_key = self.routing_key.as_str() == key;
+        match &self.source {
+            Source::Declared(exchange) => match exchange.kind() {
+                ExchangeKind::Fanout | ExchangeKind::Delayed { routes: Delayed::Fanout } => true,
+                ExchangeKind::Direct
+                | ExchangeKind::Topic
+                | ExchangeKind::Delayed { routes: Delayed::Direct | Delayed::Topic } => same_key,
+                _ => false,
+            },
+            Source::Existing(name) => match name.as_str() {
+                "amq.fanout" => true,
+                "amq.direct" | "amq.topic" => same_key,
+                _ => false,
+            },
+        }
+    }
+
     /// The binding to a queue; the empty name means the queue that was declared last.
     pub(super) fn binding(&self, queue: ShortString) -> Binding {
-        let source = match &self.source {
-            Source::Declared(exchange) => exchange.name().clone(),
-            Source::Existing(name) => name.clone(),
-        };
         Binding {
-            source,
+            source: self.source().clone(),
             destination: BindingDestination::Queue(queue),
             routing_key: self.routing_key.clone(),
             arguments: self.arguments.clone(),

@@ -185,3 +185,34 @@ fn an_exchange_of_no_type() {
     finds(&Topology::new().exchange(&custom("")), &["refused, exchange \"x\"", "type is \"\""]);
     fine(&Topology::new().exchange(&custom("x-random")));
 }
+
+#[test]
+fn a_binding_that_its_exchange_does_not_take() {
+    let exchange =
+        |kind| Topology::new().exchange(&Exchange::new(exchange_name("x"), kind)).queue(&plain("q"));
+    let matching = |source: &str, value: Value| {
+        let arguments = Table::new().with(ShortString::from_static("x-match"), value);
+        Binding { arguments, ..bind(source, "q", "") }
+    };
+    let of_headers = [ExchangeKind::Headers, ExchangeKind::Delayed { routes: DelayedRouting::Headers }];
+    for kind in of_headers {
+        for wrong in [Value::from("some"), Value::from("ALL"), Value::from(true), Value::Void] {
+            let words = ["refused, the binding of \"q\" to exchange \"x\"", "x-match is", "\"any-with-x\""];
+            finds(&exchange(kind.clone()).binding(matching("x", wrong)), &words);
+        }
+        for right in ["all", "any", "all-with-x", "any-with-x"] {
+            fine(&exchange(kind.clone()).binding(matching("x", right.into())));
+        }
+        fine(&exchange(kind).binding(bind("x", "q", "")));
+    }
+    for existing in ["amq.headers", "amq.match"] {
+        finds(&with(&plain("q")).binding(matching(existing, "some".into())), &["refused", "x-match"]);
+    }
+    for wrong in ["", "0", "00", "-1", "abc", " 5", "1.5"] {
+        let bound = exchange(ExchangeKind::ConsistentHash).binding(bind("x", "q", wrong));
+        finds(&bound, &["refused", &format!("routing key is {wrong:?}"), "1 or more in decimal digits"]);
+    }
+    fine(&exchange(ExchangeKind::ConsistentHash).binding(bind("x", "q", "10")));
+    // To others it is an argument like any other.
+    fine(&exchange(ExchangeKind::Topic).binding(matching("x", "some".into())));
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::topology::check::routes::Graph;
 
 /// Few names, so that descriptions meet.
 fn names() -> impl Strategy<Value = String> {
@@ -264,4 +265,39 @@ fn where_too_many_patterns_meet_too_many_keys_a_circle_cannot_be_excluded() {
     let found = chain(1_500, pattern).check();
     let circles = found.iter().filter(|finding| matches!(finding.problem, Problem::DeadLetterCycle { .. }));
     assert!(circles.count() == 1 && found.iter().all(|finding| finding.severity() == Severity::Warned));
+}
+
+/// As many exchanges, each of which hands on to the next, and as many keys at the first of them.
+fn keys_through_exchanges(count: usize, hand_on: impl Fn(Topology, &str, &str) -> Topology) -> Topology {
+    let (mut topology, first) = (Topology::new(), exchange_name("x0"));
+    for at in 0..count {
+        topology = hand_on(topology, &format!("x{at}"), &format!("x{}", at + 1));
+        let target = DeadLetter::to_exchange(first.clone()).routing_key(key(&format!("k{at}")));
+        topology = topology.queue(&plain(&format!("q{at}")).dead_letter(target));
+    }
+    topology
+}
+
+#[test]
+fn keys_do_not_multiply_by_exchanges_beyond_the_bound() {
+    let alternates = keys_through_exchanges(100, |topology, at, next| {
+        topology.exchange(&topic(at).alternate(exchange_name(next)))
+    });
+    let bound = keys_through_exchanges(100, |topology, at, next| {
+        let fanout = Exchange::new(exchange_name(at), ExchangeKind::Fanout);
+        let destination = BindingDestination::Exchange(exchange_name(next));
+        topology.exchange(&fanout).binding(Binding { destination, ..bind(at, "", "") })
+    });
+    for topology in [alternates, bound] {
+        let nodes = |comparisons| Graph::within(&topology, comparisons).edges.len();
+        assert!(nodes(usize::MAX) > 10_000);
+        assert!(nodes(1_000) < 2_000, "{}", nodes(1_000));
+    }
+}
+
+#[test]
+fn thousands_of_descriptions_of_one_queue_are_each_told_once() {
+    let described = |topology: Topology, messages| topology.queue(&plain("q").max_length(messages));
+    let topology = (0..40_000).chain(1..40_000).fold(Topology::new(), described);
+    assert_eq!(topology.check().len(), 39_999);
 }

@@ -88,3 +88,52 @@ fn a_time_to_live_on_a_queue_with_delays() {
     finds(&Topology::new().job_queue(&Queue::new("q").unwrap().message_ttl(ttl).plan().unwrap()), &words);
     fine(&Topology::new().job_queue(&Queue::new("q").unwrap().plan().unwrap()));
 }
+
+#[test]
+fn retries_are_not_counted_in_a_header_that_a_copy_loses_or_that_means_something_else() {
+    let counted = |header: &str| {
+        let header = HeaderKey::new(header).unwrap();
+        Subscription::new(plain("q")).max_attempts(3).retry_count_header(header)
+    };
+    for header in
+        ["x-delay", "CC", "x-death", "x-opt-a", "x-leveret-mark", "x-deferrals", "amqp-partition-key"]
+    {
+        finds(
+            &subscribed(&counted(header)),
+            &["refused", &format!("retry_count_header is {header:?}"), "choose"],
+        );
+        assert!(counted(header).plan_existing().is_err(), "{header}");
+    }
+    fine(&subscribed(&counted("x-retries")));
+}
+
+#[test]
+fn what_is_given_up_does_not_come_back_at_once() {
+    let exchange = |name: &str| DeadLetter::to_exchange(exchange_name(name));
+    let own_key = DeadLetter::to_exchange(ExchangeName::DEFAULT);
+    let fanout = Route::from(Exchange::new(exchange_name("all"), ExchangeKind::Fanout));
+    let orders = Route::from(topic("events")).routing_key(key("orders"));
+    let subscription = |target: &DeadLetter| {
+        let routed = Subscription::new(plain("q")).bind(fanout.clone()).bind(orders.clone());
+        routed
+            .bind(Route::from_existing(exchange_name("amq.direct")).routing_key(key("q")))
+            .dead_letter(target.clone())
+    };
+    let direct = exchange("amq.direct");
+    for target in
+        [to("q"), own_key, exchange("all"), exchange("events").routing_key(key("orders")), direct.clone()]
+    {
+        finds(
+            &subscribed(&subscription(&target)),
+            &["refused", &format!("dead_letter is {target}"), "comes back at once"],
+        );
+        assert!(subscription(&target).plan_existing().is_err(), "{target}");
+    }
+    let quorum = quorum().max_attempts(5).dead_letter(to("q"));
+    assert!(texts(&subscribed(&quorum)).iter().any(|text| text.contains("comes back at once")));
+    for target in [to("q.dead"), exchange("events").routing_key(key("dead")), direct.routing_key(key("dead"))]
+    {
+        let found = texts(&subscribed(&subscription(&target)));
+        assert!(found.iter().all(|text| text.starts_with("warned")), "{found:?}");
+    }
+}

@@ -1,11 +1,16 @@
 //! A message as plain values: where it goes, its properties, its body.
 
+mod copy;
+
 use std::fmt;
 
 use bytes::Bytes;
 
 use crate::table::Table;
 use crate::text::ShortString;
+
+pub use copy::copied_properties;
+pub(crate) use copy::is_dropped;
 
 /// The properties of a message (AMQP 0-9-1, 1.8.3: class `basic`).
 #[derive(Clone, Debug, Default, PartialEq)]
