@@ -49,6 +49,8 @@ pub enum UriError {
         /// Its name, cut at 64 bytes.
         name: String,
     },
+    /// The same in a list of URIs, where its name could be part of a password and is not shown.
+    HiddenParameter,
     /// One of `certfile` and `keyfile` is given without the other.
     Half {
         /// The one that is given.
@@ -86,7 +88,18 @@ impl UriError {
         }
         Self::UnknownParameter { name: name[..end].to_owned() }
     }
+
+    /// The same error without words of the URI.
+    pub(super) fn without_words(self) -> Self {
+        match self {
+            Self::UnknownParameter { .. } => Self::HiddenParameter,
+            other => other,
+        }
+    }
 }
+
+const KNOWN: &str = "known are heartbeat, connection_timeout, channel_max, frame_max, auth_mechanism, cacertfile, \
+                     certfile, keyfile, verify and server_name_indication";
 
 impl fmt::Display for UriError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,9 +131,12 @@ impl fmt::Display for UriError {
             Self::Duplicate { name } => {
                 write!(f, "the URI has the parameter {name} twice: leave out the one that is not meant")
             }
+            Self::HiddenParameter => {
+                write!(f, "the URI has an unknown parameter, or a password with an '@' that is not percent-encoded: {KNOWN}")
+            }
             Self::UnknownParameter { name } => write!(
                 f,
-                "the URI has the unknown parameter {name:?}: known are heartbeat, connection_timeout, channel_max, frame_max, auth_mechanism, cacertfile, certfile, keyfile, verify and server_name_indication"
+                "the URI has the unknown parameter {name:?}: {KNOWN}"
             ),
             Self::Half { given, missing } => {
                 write!(f, "the URI has {given} and not {missing}: a client certificate needs both")

@@ -38,10 +38,16 @@ impl UriList {
     ///
     /// [`UriListError::Empty`], or [`UriListError::Uri`] for the first that is wrong.
     pub fn parse(text: &str) -> Result<Self, UriListError> {
-        let mut uris = Vec::new();
-        for (index, uri) in split(text).enumerate() {
-            let position = index + 1;
-            uris.push(Uri::parse(uri).map_err(|error| UriListError::Uri { position, error })?);
+        let pieces: Vec<&str> = split(text).collect();
+        let mut uris = Vec::with_capacity(pieces.len());
+        for (index, piece) in pieces.iter().enumerate() {
+            let uri = Uri::parse(piece).map_err(|error| {
+                // A password may hold what looks like the next URI, and then the `@` behind it is in a later piece.
+                let is_cut = pieces[index + 1..].iter().any(|later| later.contains('@'));
+                let error = if is_cut { error.without_words() } else { error };
+                UriListError::Uri { position: index + 1, error }
+            });
+            uris.push(uri?);
         }
         Self::new(uris)
     }

@@ -16,6 +16,15 @@ fn error(uri: &str) -> UriError {
 }
 
 #[test]
+fn a_password_that_holds_what_looks_like_a_list_of_uris_is_not_shown() {
+    let list = "amqps://user:/v,amqps://wo:1/?vverifehunter/v,amqps://wo:1/?vverife@host";
+    let error = UriList::parse(list).unwrap_err();
+    assert!(!format!("{error:?}{error}").contains("hunter"), "{error}");
+    let misspelt = UriList::parse("amqp://one?heartbeet=5,amqp://two").unwrap_err();
+    assert!(misspelt.to_string().contains("heartbeet"), "{misspelt}");
+}
+
+#[test]
 fn the_table_of_examples() {
     let guest = ("guest", "guest");
     for (uri, (user, password), host, port, virtual_host) in [
