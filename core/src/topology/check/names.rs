@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, Problem};
-use crate::delay::{ExactDelays, Granularity, HoldKind};
+use crate::delay::{ExactDelays, Granularity, HoldKind, HoldTtl};
 use crate::table::{Table, Value};
 use crate::text::ShortString;
 use crate::topology::argument_list::equivalent;
@@ -81,55 +81,65 @@ fn tables_differ(one: &Table, other: &Table) -> Option<Difference> {
 /// Looks for queues that are a hold by their name and not by their properties, and for job queues that belong to
 /// another one by their name.
 pub(super) fn check(queues: &[QueueDeclaration], families: &[Family], found: &mut Vec<Finding>) {
-    let by_suffixes = owners(families);
+    let owners = Owners::of(families);
     for queue in queues.iter().filter(|queue| !queue.passive) {
         // With other suffixes than the default ones a name means a hold only where its owner is described.
-        for (suffixes, owners) in &by_suffixes {
-            let Some(member) = FamilyMember::read(&queue.name, suffixes) else { continue };
-            let described = owners.get(&member.queue).is_some_and(|owner| owner.holds);
-            if let Role::Hold { kind, .. } = member.role
-                && (described || **suffixes == DEFAULT)
-                && let Some((property, wanted, value)) = hold_differs(&member, suffixes, kind, queue)
-            {
-                let owner = member.queue;
-                let problem = Problem::NotTheHoldOfItsName { owner, property, value, wanted };
-                found.push(Finding::of_queue(queue.name.clone(), problem));
-                break;
-            }
+        let by_default = || Some((FamilyMember::read(&queue.name, &DEFAULT)?, &DEFAULT));
+        let Some((member, suffixes)) = owners.of_hold(&queue.name).or_else(by_default) else { continue };
+        if let Role::Hold { kind, .. } = member.role
+            && let Some((property, wanted, value)) = hold_differs(&member, suffixes, kind, queue)
+        {
+            let owner = member.queue;
+            let problem = Problem::NotTheHoldOfItsName { owner, property, value, wanted };
+            found.push(Finding::of_queue(queue.name.clone(), problem));
         }
     }
     for family in families.iter().filter(|family| family.is_job_queue) {
-        let owned = by_suffixes.iter().find_map(|(suffixes, owners)| {
-            let member = FamilyMember::read(family.queue.as_str(), suffixes)?;
-            let owner = owners.get(&member.queue)?;
-            let has_it = match member.role {
-                Role::Dead => owner.dead,
-                Role::Hold { .. } => owner.holds,
-                _ => false,
-            };
-            has_it.then_some(member)
-        });
-        if let Some(FamilyMember { queue: owner, role }) = owned {
-            let name = family.queue.as_short().clone();
-            found.push(Finding::of_queue(name, Problem::BelongsToAnother { owner, role }));
+        let name = family.queue.as_short();
+        let hold = || owners.of_hold(name).map(|(member, _)| member);
+        if let Some(FamilyMember { queue: owner, role }) = owners.of_dead(name).or_else(hold) {
+            found.push(Finding::of_queue(name.clone(), Problem::BelongsToAnother { owner, role }));
         }
     }
 }
 
-/// The families by the suffixes with which their names are derived, of which there are few.
-fn owners(families: &[Family]) -> Vec<(&Suffixes, BTreeMap<&QueueName, &Family>)> {
-    let mut by_suffixes: Vec<(&Suffixes, BTreeMap<&QueueName, &Family>)> = vec![(&DEFAULT, BTreeMap::new())];
-    for family in families {
-        let at = match by_suffixes.iter().position(|(suffixes, _)| **suffixes == family.suffixes) {
-            Some(at) => at,
-            None => {
-                by_suffixes.push((&family.suffixes, BTreeMap::new()));
-                by_suffixes.len() - 1
+/// The described families by the names that belong to them.
+struct Owners<'a> {
+    dead: BTreeMap<ShortString, &'a Family>,
+    /// By the names of their holds, up to the dot before the TTL.
+    holds: BTreeMap<String, &'a Family>,
+}
+
+impl<'a> Owners<'a> {
+    fn of(families: &'a [Family]) -> Self {
+        let (mut dead, mut holds) = (BTreeMap::new(), BTreeMap::new());
+        for family in families {
+            if family.dead {
+                dead.entry(family.suffixes.dead(&family.queue)).or_insert(family);
             }
-        };
-        by_suffixes[at].1.entry(&family.queue).or_insert(family);
+            if family.holds {
+                for kind in [HoldKind::Expiring, HoldKind::Replicated] {
+                    let hold = family.suffixes.hold(&family.queue, kind, HoldTtl::MAX);
+                    if let Some((front, _)) = hold.rsplit_once('.') {
+                        holds.entry(front.to_owned()).or_insert(family);
+                    }
+                }
+            }
+        }
+        Self { dead, holds }
     }
-    by_suffixes
+
+    fn of_dead(&self, name: &str) -> Option<FamilyMember> {
+        let owner = self.dead.get(name)?;
+        Some(FamilyMember { queue: owner.queue.clone(), role: Role::Dead })
+    }
+
+    fn of_hold(&self, name: &str) -> Option<(FamilyMember, &'a Suffixes)> {
+        let (front, _) = name.rsplit_once('.')?;
+        let owner = self.holds.get(front)?;
+        let member = FamilyMember::read(name, &owner.suffixes)?;
+        matches!(member.role, Role::Hold { .. }).then_some((member, &owner.suffixes))
+    }
 }
 
 fn hold_differs(
