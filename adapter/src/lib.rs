@@ -26,7 +26,10 @@ mod panic;
 mod producer;
 mod runtime;
 mod shared;
+mod stream;
 mod text;
+#[cfg(feature = "tls")]
+mod tls;
 mod waiters;
 mod worker;
 
@@ -38,8 +41,9 @@ pub use config::Config;
 pub use job::{Job, JobContext, JobError};
 pub use leveret_core::connection::{
     ChannelId, ClientCertificate, CloseReason, CommandError, ConnectionConfig, ConnectionError, Credentials,
-    ForeignPeer, HandshakeStage, Mechanism, MechanismsError, ProtocolError, ProtocolVersion, TlsConfig, Uri,
-    UriBuilder, UriError, UriList, UriListError, Verification,
+    ForeignPeer, HandshakeStage, Mechanism, MechanismsError, PlainPeer, ProtocolError, ProtocolVersion,
+    TlsConfig, TlsFailure, TlsFile, TlsFileProblem, Uri, UriBuilder, UriError, UriList, UriListError,
+    Verification,
 };
 pub use leveret_core::delay::{
     DelayTooLong, ExactDelaysError, Granularity, GranularityError, HoldKind, HoldTtl,
