@@ -27,9 +27,11 @@ mod probe;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use broker::RealBroker;
 pub use error::RealBrokerError;
 pub use find::{brokers, needed_brokers, needed_installations, our_brokers};
 pub use host::unique_name;
 pub use installation::Installation;
+pub use tls::TlsListener;
