@@ -64,11 +64,7 @@ impl Connector {
     }
 
     #[cfg(not(feature = "tls"))]
-    #[expect(
-        clippy::unused_self,
-        clippy::needless_pass_by_value,
-        reason = "the same signature as with the feature"
-    )]
+    #[expect(clippy::unused_self, reason = "the same signature as with the feature")]
     fn connect_tls<R: Runtime>(
         &mut self,
         _: R,

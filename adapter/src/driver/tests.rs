@@ -84,7 +84,7 @@ fn an_endpoint_that_asks_for_tls_is_not_connected_to_without() {
     let error = runtime.block_on(Client::on(runtime.clone(), config).queue(queue()).connect()).unwrap_err();
     let failure = crate::TlsFailure::NotBuilt;
     assert!(
-        matches!(&error, ConnectError::Link(LinkError::Tls { failure: found, .. }) if *found == failure),
+        matches!(&error, ConnectError::Link(LinkError::Tls { failure: found, .. }) if **found == failure),
         "{error:?}"
     );
     assert!(error.to_string().contains("feature \"tls\""), "{error}");

@@ -82,7 +82,7 @@ pub enum LinkError {
         /// Where the connection was to go.
         endpoint: Endpoint,
         /// What the adapter saw.
-        failure: TlsFailure,
+        failure: Box<TlsFailure>,
     },
     /// No socket and no login within the bound on an attempt.
     TimedOut {

@@ -145,7 +145,7 @@ impl Link {
         let endpoint = self.endpoint(config);
         let error = match failure {
             ConnectFailure::Socket(text) => LinkError::Unreachable { endpoint, text },
-            ConnectFailure::Tls(failure) => LinkError::Tls { endpoint, failure },
+            ConnectFailure::Tls(failure) => LinkError::Tls { endpoint, failure: Box::new(failure) },
         };
         self.lost(now, error, config, rng, outbox)
     }

@@ -1,6 +1,7 @@
 //! A real broker, whoever runs it.
 
 use std::fmt;
+use std::path::Path;
 
 use amq_protocol::uri::{AMQPScheme, AMQPUri};
 
@@ -82,9 +83,16 @@ impl RealBroker {
     pub const fn tls_port(&self) -> Option<u16> {
         match &self.operator {
             Operator::Server(server) => server.tls_port(),
-            #[cfg(feature = "testcontainers")]
-            Operator::Container(_) => None,
-            Operator::SomebodyElse => None,
+            _ => None,
+        }
+    }
+
+    /// The directory of a server that was started: a place for files that belong to it, and are removed with it.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        match &self.operator {
+            Operator::Server(server) => Some(server.dir()),
+            _ => None,
         }
     }
 

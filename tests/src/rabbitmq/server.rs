@@ -81,6 +81,11 @@ impl Server {
         address(self.ports.amqp)
     }
 
+    /// Its directory.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The port where it takes AMQP over TLS, if it does.
     pub(super) const fn tls_port(&self) -> Option<u16> {
         self.ports.tls

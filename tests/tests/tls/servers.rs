@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use leveret_testkit::rabbitmq::{Installation, RealBroker, TlsListener, needed_installations, unique_name};
+use leveret_testkit::rabbitmq::{Installation, RealBroker, TlsListener, needed_installations};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 /// What a listener asks of clients.
@@ -51,8 +51,6 @@ pub(crate) fn sites() -> &'static [Site] {
 
 impl Site {
     fn start(installation: &Installation, clients: Clients) -> Self {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique_name("tls"));
-        std::fs::create_dir(&dir).expect("a directory");
         let (authority, other) = (Authority::new("leveret's"), Authority::new("somebody's"));
         let (certificate, key) = authority.issue("broker", &["localhost", "127.0.0.1"]);
         let mut listener = TlsListener::new(&authority.pem, &certificate, &key);
@@ -60,6 +58,8 @@ impl Site {
             listener = listener.requiring_certificates();
         }
         let broker = RealBroker::start_with_tls(installation, &listener).expect("the broker starts");
+        let dir = broker.dir().expect("the suite started it").join("clients");
+        std::fs::create_dir(&dir).expect("a directory");
         broker.ctl(&["add_user", "ada", "her password"]).expect("a user");
         broker.ctl(&["set_permissions", "ada", ".*", ".*", ".*"]).expect("permissions");
         let site = Self {

@@ -57,9 +57,8 @@ fn a_server_that_is_not_the_one_is_told_nothing() {
     let stranger = Authority::new().issue(&["broker.test"]);
     let mut server = Setup::new(&stranger).accept(&runtime);
     let error = connect(&runtime, &files.trusting(&authority), &mut server).unwrap_err();
-    let ConnectError::Link(LinkError::Tls { failure: TlsFailure::Certificate { .. }, .. }) = &error else {
-        panic!("{error:?}")
-    };
+    let ConnectError::Link(LinkError::Tls { failure, .. }) = &error else { panic!("{error:?}") };
+    assert!(matches!(**failure, TlsFailure::Certificate { .. }), "{failure:?}");
     assert!(error.to_string().starts_with("no connection to broker.test:5671: "), "{error}");
     assert_eq!(server.heard, b"");
     runtime.run();
@@ -108,9 +107,9 @@ fn files_that_cannot_be_used_connect_nowhere() {
     let missing = files.dir().join("missing.pem");
     let tls = with(TlsConfig::default(), |tls| tls.ca_file = Some(missing));
     let error = runtime.block_on(client(&runtime, &tls).connect()).unwrap_err();
-    let ConnectError::Link(error @ LinkError::Tls { failure: TlsFailure::File { .. }, .. }) = error else {
-        panic!("{error:?}")
-    };
+    let ConnectError::Link(error) = error else { panic!("{error:?}") };
+    let LinkError::Tls { failure, .. } = &error else { panic!("{error:?}") };
+    assert!(matches!(**failure, TlsFailure::File { .. }), "{failure:?}");
     assert!(error.is_permanent());
     assert!(error.to_string().contains("missing.pem"), "{error}");
     assert_eq!(runtime.connects(), 0);
