@@ -137,3 +137,29 @@ fn the_next_endpoint_is_tried_where_a_certificate_is_not_accepted() {
     let [one, two] = servers;
     assert_eq!((&*one.heard, &*two.heard), (&b""[..], &b"AMQP\0\0\x09\x01"[..]));
 }
+
+#[test]
+fn no_password_is_shown_and_none_is_sent() {
+    let (runtime, authority, files) = (MemoryRuntime::default(), Authority::new(), Files::new());
+    let ca_file = files.write("ca.pem", &authority.pem);
+    let missing = files.dir().join("missing.pem");
+    let stranger = Authority::named("a stranger").issue(&["broker.test"]);
+    for ca_file in [&ca_file, &missing] {
+        let uri = format!("amqps://ada:hunter2@broker.test?cacertfile={}", ca_file.display());
+        let config = Config::from_uri(&uri).unwrap();
+        let told = format!("{config:?}");
+        let client = Client::on(runtime.clone(), config).queue(queue());
+        let mut server = Setup::new(&stranger).accept(&runtime);
+        let mut connecting = Box::pin(client.connect());
+        let error = loop {
+            match runtime.poll(&mut connecting) {
+                Poll::Ready(result) => break result.unwrap_err(),
+                Poll::Pending => server.serve(),
+            }
+        };
+        for shown in [told, error.to_string(), format!("{error:?}")] {
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        assert_eq!(server.heard, b"");
+    }
+}

@@ -3,7 +3,7 @@
 use leveret_core::connection::{PlainPeer, TlsConfig, TlsFailure, Verification};
 use std::task::Poll;
 
-use super::world::{Authority, Files, Identity, ONLY_12, ONLY_13, Setup, agree, read, with};
+use super::world::{Authority, Files, Hesitant, Identity, ONLY_12, ONLY_13, Setup, agree, read, with};
 use crate::testing::MemoryRuntime;
 
 /// What becomes of a client that is told `tls`, with a server at `host` that has `identity`; and the name that the
@@ -151,12 +151,15 @@ fn what_speaks_no_tls_is_told_for_what_it_is() {
         (b"AMQ", TlsFailure::NotTls { peer: PlainPeer::Unknown }),
         (b"", TlsFailure::Ended),
     ] {
-        let runtime = MemoryRuntime::default();
-        let mut server = Setup::new(&identity).accept(&runtime);
-        server.peer.send(words);
-        server.peer.close();
-        let met = agree(&runtime, &mut server, "broker.test", files.trusting(&authority), |memory| memory);
-        assert_eq!(met.map(drop), Err(wanted), "{words:?}");
+        for piece in [1, 100] {
+            let runtime = MemoryRuntime::default();
+            let mut server = Setup::new(&identity).accept(&runtime);
+            server.peer.send(words);
+            server.peer.close();
+            let around = |memory| Hesitant::new(memory, piece);
+            let met = agree(&runtime, &mut server, "broker.test", files.trusting(&authority), around);
+            assert_eq!(met.map(drop), Err(wanted.clone()), "{words:?} in pieces of {piece}");
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Write};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bytes::BytesMut;
 use leveret_core::connection::TlsConfig;
 
 use super::super::TlsStream;
 use super::super::stream::{READ_CHUNK, WRITE_BUFFER};
-use super::world::{Authority, Files, Identity, ONLY_12, ONLY_13, Server, Setup, agree, read};
+use super::world::{Authority, Files, Hesitant, Identity, ONLY_12, ONLY_13, Server, Setup, agree, read};
 use crate::runtime::Transport;
 use crate::testing::{CountingWaker, Memory, MemoryRuntime};
 
@@ -37,54 +37,6 @@ impl World {
         let mut server = Setup::new(&self.identity).accept(&self.runtime);
         let stream = agree(&self.runtime, &mut server, "broker.test", self.tls.clone(), |memory| memory);
         (stream.unwrap(), server)
-    }
-}
-
-/// A transport that moves a few bytes at a time, and makes everybody wait before each step.
-struct Hesitant {
-    inner: Memory,
-    piece: usize,
-    /// Whether the last call of each kind was made to wait.
-    waited: [bool; 4],
-}
-
-impl Hesitant {
-    /// Whether a call of this kind is to wait: every other one is.
-    fn waits(&mut self, kind: usize, cx: &Context<'_>) -> bool {
-        self.waited[kind] = !self.waited[kind];
-        if self.waited[kind] {
-            cx.waker().wake_by_ref();
-        }
-        self.waited[kind]
-    }
-}
-
-impl Transport for Hesitant {
-    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
-        if self.waits(0, cx) {
-            return Poll::Pending;
-        }
-        let mut piece = BytesMut::with_capacity(self.piece);
-        let read = self.inner.poll_read(cx, &mut piece);
-        input.extend_from_slice(&piece);
-        read
-    }
-
-    fn poll_write(&mut self, cx: &mut Context<'_>, output: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        if self.waits(1, cx) {
-            return Poll::Pending;
-        }
-        let first = output.iter().find(|slice| !slice.is_empty()).unwrap();
-        let piece = &first[..first.len().min(self.piece)];
-        self.inner.poll_write(cx, &[IoSlice::new(piece)])
-    }
-
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.waits(2, cx) { Poll::Pending } else { self.inner.poll_flush(cx) }
-    }
-
-    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.waits(3, cx) { Poll::Pending } else { self.inner.poll_close(cx) }
     }
 }
 
@@ -131,8 +83,9 @@ fn every_byte_arrives_in_pieces_of_any_size_with_a_wait_before_each() {
     for versions in [ONLY_12, ONLY_13] {
         for (piece, count) in [(1, 3_000), (7, 40_000), (16 << 10, 300_000)] {
             let mut server = Setup::new(&world.identity).speaking(versions).accept(&world.runtime);
-            let around = |inner| Hesitant { inner, piece, waited: [false; 4] };
-            let stream = agree(&world.runtime, &mut server, "broker.test", world.tls.clone(), around);
+            let stream = agree(&world.runtime, &mut server, "broker.test", world.tls.clone(), |inner| {
+                Hesitant::new(inner, piece)
+            });
             let mut stream = stream.unwrap();
             assert_eq!(server.tls.protocol_version(), Some(versions[0].version));
             let words = words(count);
@@ -264,4 +217,18 @@ fn who_waits_to_read_is_woken_by_what_comes_and_by_nothing_else() {
     server.say(b"here");
     assert!(waker.count() >= 1);
     assert!(matches!(stream.poll_read(&mut waker.context(), &mut input), Poll::Ready(Ok(4))));
+}
+
+#[test]
+fn a_server_may_change_its_keys_at_any_time() {
+    let world = World::new();
+    let (mut stream, mut server) = world.agreed();
+    for _ in 0..200 {
+        server.tls.refresh_traffic_keys().unwrap();
+        server.serve();
+    }
+    server.say(b"still here");
+    assert_eq!(read_exactly(&world.runtime, &mut stream, 10), b"still here");
+    write_all(&world.runtime, &mut stream, &mut server, b"so are we");
+    assert_eq!(server.heard, b"so are we");
 }

@@ -1,11 +1,11 @@
 //! Certificates made for a test, and a server that shows them.
 
 use std::future::poll_fn;
-use std::io::{Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::{Buf, BytesMut};
 use leveret_core::connection::{ClientCertificate, TlsConfig, TlsFailure};
@@ -215,6 +215,59 @@ impl Server {
     }
 }
 
+/// A transport that moves a few bytes at a time, and makes everybody wait before each step.
+pub(super) struct Hesitant {
+    inner: Memory,
+    piece: usize,
+    /// Whether the last call of each kind was made to wait.
+    waited: [bool; 4],
+}
+
+impl Hesitant {
+    /// Over `inner`, at most `piece` bytes at a time.
+    pub(super) fn new(inner: Memory, piece: usize) -> Self {
+        Self { inner, piece, waited: [false; 4] }
+    }
+
+    /// Whether a call of this kind is to wait: every other one is.
+    fn waits(&mut self, kind: usize, cx: &Context<'_>) -> bool {
+        self.waited[kind] = !self.waited[kind];
+        if self.waited[kind] {
+            cx.waker().wake_by_ref();
+        }
+        self.waited[kind]
+    }
+}
+
+impl Transport for Hesitant {
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut BytesMut) -> Poll<io::Result<usize>> {
+        if self.waits(0, cx) {
+            return Poll::Pending;
+        }
+        let mut piece = BytesMut::with_capacity(self.piece);
+        let read = self.inner.poll_read(cx, &mut piece);
+        input.extend_from_slice(&piece);
+        read
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, output: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        if self.waits(1, cx) {
+            return Poll::Pending;
+        }
+        let first = output.iter().find(|slice| !slice.is_empty()).unwrap();
+        let piece = &first[..first.len().min(self.piece)];
+        self.inner.poll_write(cx, &[IoSlice::new(piece)])
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.waits(2, cx) { Poll::Pending } else { self.inner.poll_flush(cx) }
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.waits(3, cx) { Poll::Pending } else { self.inner.poll_close(cx) }
+    }
+}
+
 /// Agrees on TLS with the server that `host` is, over a transport that `around` makes of the connected one.
 pub(super) fn agree<T: Transport>(
     runtime: &MemoryRuntime,
@@ -240,7 +293,7 @@ pub(super) fn agree<T: Transport>(
 pub(super) fn read<T: Transport>(
     runtime: &MemoryRuntime,
     stream: &mut TlsStream<T>,
-) -> Poll<std::io::Result<Vec<u8>>> {
+) -> Poll<io::Result<Vec<u8>>> {
     let mut input = BytesMut::with_capacity(4096);
     let mut reading = poll_fn(|cx| stream.poll_read(cx, &mut input));
     match runtime.poll(&mut reading) {
