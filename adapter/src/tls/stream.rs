@@ -166,8 +166,8 @@ impl<T: Transport> Transport for TlsStream<T> {
             }
             // What was received before a fault is read first: it may say why.
             self.fault = ready!(self.poll_receive(cx)).err().map(io::Error::from);
-            // An answer of TLS itself, such as to an update of keys (RFC 8446, 4.6.3). A failure to write is found again
-            // by whoever writes.
+            // An answer of TLS itself, such as to a server that wants to negotiate again (RFC 5246, 7.2.2). A failure to
+            // write is found again by whoever writes.
             let _ = self.poll_send(cx);
         }
         cx.waker().wake_by_ref();
