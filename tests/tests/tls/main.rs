@@ -1,6 +1,6 @@
 //! `amqps://` from end to end: each face of leveret, against the TLS listener of each RabbitMQ that this machine can
 //! start, with certificates made for the test.
-#![expect(clippy::expect_used, reason = "a test that cannot go on says why")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on says why")]
 
 mod servers;
 
