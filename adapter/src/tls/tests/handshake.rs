@@ -85,6 +85,22 @@ fn whoever_does_not_verify_accepts_anybody() {
 }
 
 #[test]
+fn a_certificate_without_its_key_is_nobody_s() {
+    let (authority, files) = (Authority::new(), Files::new());
+    let (identity, thief) = (authority.issue(&["broker.test"]), authority.issue(&["thief.test"]));
+    let none = with(TlsConfig::default(), |tls| tls.verification = Verification::None);
+    for versions in [ONLY_12, ONLY_13] {
+        for tls in [files.trusting(&authority), none.clone()] {
+            let runtime = MemoryRuntime::default();
+            let setup = Setup::new(&identity).without_its_key(&thief).speaking(versions);
+            let mut server = setup.accept(&runtime);
+            let met = agree(&runtime, &mut server, "broker.test", tls, |memory| memory).map(drop);
+            assert!(matches!(met, Err(TlsFailure::Certificate { .. })), "{met:?}");
+        }
+    }
+}
+
+#[test]
 fn a_client_certificate_is_shown_to_who_asks_for_it() {
     let (authority, files) = (Authority::new(), Files::new());
     let identity = authority.issue(&["broker.test"]);

@@ -12,6 +12,7 @@ use leveret_core::connection::{ClientCertificate, TlsConfig, TlsFailure};
 use leveret_core::session::Endpoint;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
@@ -125,18 +126,26 @@ impl Drop for Files {
 /// How a server is set up.
 pub(super) struct Setup<'a> {
     identity: &'a Identity,
+    /// Whose key it signs with.
+    key: &'a Identity,
     clients: Option<&'a Authority>,
     versions: &'static [&'static SupportedProtocolVersion],
 }
 
 impl<'a> Setup<'a> {
     pub(super) const fn new(identity: &'a Identity) -> Self {
-        Self { identity, clients: None, versions: rustls::ALL_VERSIONS }
+        Self { identity, key: identity, clients: None, versions: rustls::ALL_VERSIONS }
     }
 
     /// Clients must show a certificate that this authority has signed.
     pub(super) const fn asking_clients(mut self, authority: &'a Authority) -> Self {
         self.clients = Some(authority);
+        self
+    }
+
+    /// It shows its certificate and has not the key of it but another one.
+    pub(super) const fn without_its_key(mut self, other: &'a Identity) -> Self {
+        self.key = other;
         self
     }
 
@@ -154,14 +163,17 @@ impl<'a> Setup<'a> {
             None => builder.with_no_client_auth(),
             Some(authority) => {
                 let roots = Arc::new(authority.roots());
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build().unwrap();
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+                let verifier = verifier.build().unwrap();
                 builder.with_client_cert_verifier(verifier)
             }
         };
         let chain = CertificateDer::pem_slice_iter(self.identity.certificate.as_bytes());
         let chain = chain.collect::<Result<Vec<_>, _>>().unwrap();
-        let key = PrivateKeyDer::from_pem_slice(self.identity.key.as_bytes()).unwrap();
-        let config = builder.with_single_cert(chain, key).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(self.key.key.as_bytes()).unwrap();
+        let key = provider.key_provider.load_private_key(key).unwrap();
+        let certified = SingleCertAndKey::from(CertifiedKey::new(chain, key));
+        let config = builder.with_cert_resolver(Arc::new(certified));
         Server {
             peer: runtime.accept(),
             tls: ServerConnection::new(Arc::new(config)).unwrap(),
