@@ -2,8 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use leveret_core::connection::{TlsConfig, TlsFailure, TlsFile, TlsFileProblem};
+use leveret_core::connection::{TlsConfig, TlsFailure, TlsFile, TlsFileProblem, Verification};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::super::TlsConfigs;
 use super::world::{Authority, Files, Identity, with};
@@ -159,4 +162,43 @@ fn nothing_of_a_key_is_shown() {
             assert!(!shown.contains(secret), "{shown}");
         }
     }
+}
+
+/// Counts warnings.
+struct Warnings(Arc<AtomicUsize>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN && metadata.target() == "leveret"
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn a_client_that_does_not_verify_is_warned_of_once() {
+    let files = Files::new();
+    let trusting = Arc::new(files.trusting(&Authority::new()));
+    let unverified = Arc::new(with(TlsConfig::default(), |tls| tls.verification = Verification::None));
+    let count = Arc::new(AtomicUsize::new(0));
+    tracing::subscriber::with_default(Warnings(count.clone()), || {
+        let mut configs = TlsConfigs::default();
+        assert!(configs.client(&trusting, "broker.test").is_ok());
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+        for host in ["broker.test", "broker.test", "other.test"] {
+            assert!(configs.client(&unverified, host).is_ok());
+            assert_eq!(count.load(Ordering::Relaxed), 1);
+        }
+    });
 }
