@@ -119,6 +119,32 @@ fn a_job_runs_over_tls() {
 }
 
 #[test]
+fn a_connection_that_was_closed_comes_back_with_tls() {
+    at_each(Clients::May, async |site| {
+        let (vhost, uri) = site.vhost();
+        let queue = queue();
+        let client = connect::<Tokio>(config(&uri), &queue).await.expect("it connects");
+        for text in ["before", "after", "again"] {
+            client.enqueue(&queue, &Letter { text: text.to_owned() }).await.expect("it is enqueued");
+            // In a virtual host of its own, so that no other test is disturbed.
+            let close = ["close_all_connections", "--vhost", &vhost, "test"];
+            site.broker.ctl(&close).expect("rabbitmqctl works");
+        }
+        let counts = loop {
+            // A question is not repeated by itself when its connection ends.
+            if let Ok(Some(counts)) = client.inspect(queue.name()).await {
+                break counts;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        assert!(counts.ready >= 3, "{counts:?}");
+        client.delete(queue.name()).await.expect("it is deleted");
+        client.delete(queue.name().dead()).await.expect("it is deleted");
+        client.shutdown(Duration::from_secs(10)).await.expect("it ends");
+    });
+}
+
+#[test]
 fn a_client_certificate_logs_in_without_a_password() {
     for clients in [Clients::May, Clients::Must] {
         at_each(clients, async |site| {

@@ -87,6 +87,14 @@ impl Site {
         format!("amqps://guest:guest@{host}:{port}/%2f?{}", parameters.join("&"))
     }
 
+    /// The name of a new virtual host, and the URI of the TLS listener for it.
+    pub(crate) fn vhost(&self) -> (String, String) {
+        let plain = self.broker.vhost().expect("a virtual host");
+        let (_, name) = plain.rsplit_once('/').expect("the path is the virtual host");
+        let uri = self.uri("localhost", &[("cacertfile", &self.ca_file)]);
+        (name.to_owned(), uri.replacen("/%2f", &format!("/{name}"), 1))
+    }
+
     /// The same with the certificate of ada, who is a user of it.
     pub(crate) fn uri_of_ada(&self, parameters: &[(&str, &Path)]) -> String {
         let (certificate, key) = self.certificate_of("ada");
