@@ -138,8 +138,6 @@ fn a_connection_that_was_closed_comes_back_with_tls() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         };
         assert!(counts.ready >= 3, "{counts:?}");
-        client.delete(queue.name()).await.expect("it is deleted");
-        client.delete(queue.name().dead()).await.expect("it is deleted");
         client.shutdown(Duration::from_secs(10)).await.expect("it ends");
     });
 }
