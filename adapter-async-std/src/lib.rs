@@ -1,7 +1,8 @@
 //! Reliable jobs on RabbitMQ for programs on async-std.
 //!
 //! async-std is no longer developed, and its authors point to smol. This crate is for programs that are still on
-//! it; its README says how to move.
+//! it; its README says how to move. `amqps://` needs the cargo feature `tls`, which is off by default: [`TlsConfig`] says
+//! what it can be told.
 #![forbid(unsafe_code)]
 
 mod runtime;

@@ -47,6 +47,12 @@
 //! A client belongs to the runtime in which it is connected, which needs its I/O and time drivers
 //! (`#[tokio::main]` has both). Shut the client down before that runtime ends.
 //!
+//! # TLS
+//!
+//! `amqps://` needs the cargo feature `tls`, which is off by default. The server's certificate is checked against the
+//! system's authorities, or those of `cacertfile` in the URI; `certfile` and `keyfile` are for a certificate of ours:
+//! [`TlsConfig`] has the rest. Why there is no TLS is told by a [`TlsFailure`].
+//!
 //! # Logs
 //!
 //! Everything is logged through `tracing` with target `leveret`, never with a payload or a password; the errors that

@@ -21,7 +21,7 @@ pub struct Config(SessionConfig);
 
 impl Config {
     /// The configuration that an AMQP URI describes: `amqp://user:password@host:port/vhost?heartbeat=20`, with the
-    /// defaults of [`SessionConfig`] for what it leaves out.
+    /// defaults of [`SessionConfig`] for what it leaves out. `amqps://` needs the cargo feature `tls`.
     ///
     /// # Errors
     ///

@@ -7,7 +7,8 @@ use std::time::Duration;
 use leveret_adapter::{
     CommandError, ConfigError, ConnectError, ConnectionError, DelayTooLong, Endpoint, EnqueueError,
     Granularity, LinkError, NameError, ProtocolError, Queue, QueueName, RequestError, RetryPolicy,
-    ShortString, Stopped, SubscribeError, SubscriptionError, WorkerError,
+    ShortString, Stopped, SubscribeError, SubscriptionError, TlsFailure, TlsFile, TlsFileProblem,
+    WorkerError,
 };
 use leveret_core::envelope::RawPayload;
 
@@ -15,11 +16,15 @@ fn queue() -> QueueName {
     QueueName::new("q").unwrap()
 }
 
-fn link_errors() -> [LinkError; 2] {
+fn link_errors() -> [LinkError; 3] {
     let endpoint = Endpoint::new("broker.test", 5672);
     let error = ConnectionError::Protocol(ProtocolError::UnknownChannel { channel: 7 });
     let exhausted = CommandError::ChannelsExhausted { limit: 1 };
+    let file = TlsFile::Authorities;
+    let problem = TlsFileProblem::Unreadable { text: "no such file".to_owned() };
+    let tls = TlsFailure::File { file, path: "/etc/ca.pem".into(), problem };
     [
+        LinkError::Tls { endpoint: endpoint.clone(), failure: Box::new(tls) },
         LinkError::Connection { endpoint: endpoint.clone(), error },
         LinkError::Unusable { endpoint, error: exhausted },
     ]
@@ -69,7 +74,7 @@ fn no_cause_is_told_twice() {
 
 #[test]
 fn an_inner_error_is_told_by_the_outer_one() {
-    let [connection, unusable] = link_errors();
+    let [_, connection, unusable] = link_errors();
     let outer = WorkerError::Ended(SubscriptionError::Link(connection)).to_string();
     assert!(outer.contains("broker.test:5672") && outer.contains("a frame on channel 7"), "{outer}");
     let outer = ConnectError::Link(unusable).to_string();

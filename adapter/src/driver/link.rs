@@ -8,8 +8,8 @@ use leveret_core::connection::{ReadOutcome, SendBuf};
 use leveret_core::session::{Attempt, ConnectFailure, Disconnect, LinkId, Session};
 use leveret_core::time::Instant;
 
-use crate::panic::BoxFuture;
 use crate::runtime::Transport;
+use crate::stream::{Connecting, Stream};
 
 /// How much room is made for reading. A connection's input buffer is at most this and one incomplete frame.
 const READ_CHUNK: usize = 64 << 10;
@@ -35,10 +35,10 @@ pub(super) struct Link<T> {
 }
 
 enum Socket<T> {
-    Connecting(BoxFuture<io::Result<T>>),
+    Connecting(Connecting<T>),
     /// The session has not been told yet.
     Failed(ConnectFailure),
-    Open(Open<T>),
+    Open(Open<Stream<T>>),
 }
 
 /// A connected socket with its buffers. They live and end with it, so that no byte gets from one into the next.
@@ -72,12 +72,12 @@ impl<T: Transport> Link<T> {
     }
 
     /// Starts to connect, in place of any earlier socket.
-    pub(super) fn connect(&mut self, attempt: Attempt, connecting: BoxFuture<io::Result<T>>) {
+    pub(super) fn connect(&mut self, attempt: Attempt, connecting: Connecting<T>) {
         self.socket = Some((attempt, Socket::Connecting(connecting)));
     }
 
     /// Takes the socket of this attempt away, if it is still the one; it comes back if it was connected.
-    pub(super) fn drop_socket(&mut self, attempt: Attempt) -> Option<Open<T>> {
+    pub(super) fn drop_socket(&mut self, attempt: Attempt) -> Option<Open<Stream<T>>> {
         match self.socket.take_if(|(current, _)| *current == attempt) {
             Some((_, Socket::Open(open))) => Some(open),
             _ => None,
@@ -123,8 +123,8 @@ impl<T: Transport> Link<T> {
                     *socket = Socket::Open(Open::new(transport));
                     true
                 }
-                Poll::Ready(Err(error)) => {
-                    *socket = Socket::Failed(ConnectFailure { text: error.to_string() });
+                Poll::Ready(Err(failure)) => {
+                    *socket = Socket::Failed(failure);
                     true
                 }
             },

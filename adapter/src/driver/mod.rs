@@ -18,7 +18,6 @@ mod log;
 mod tests;
 
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -32,13 +31,11 @@ use log::Log;
 
 use crate::runtime::{Runtime, Timer};
 use crate::shared::{Outside, Shared, Stopped};
+use crate::stream::{Connector, Stream};
 use crate::waiters::Wakes;
 
 /// Turns per poll. With the bounds on a turn this keeps one busy client from starving the other tasks of its thread.
 const TURNS_PER_POLL: usize = 16;
-
-/// Why there is no connection to an endpoint that asks for TLS. Without it the password would be sent in the clear.
-const NO_TLS: &str = "its URI asks for TLS (amqps://), which this version does not speak: use amqp://";
 
 /// Events per turn: a bound on how long the lock is held.
 const EVENTS_PER_TURN: usize = 512;
@@ -46,10 +43,11 @@ const EVENTS_PER_TURN: usize = 512;
 /// Runs one session until it has ended. Dropping it ends everything that waits, with an error.
 pub(crate) struct Driver<R: Runtime> {
     runtime: R,
+    connector: Connector,
     shared: Arc<Shared>,
     links: [Link<R::Transport>; LinkId::ALL.len()],
     /// Sockets that the session is done with, and that still have something to write.
-    leaving: Vec<Leaving<R::Transport>>,
+    leaving: Vec<Leaving<Stream<R::Transport>>>,
     timer: Option<R::Timer>,
     /// What the timer is set to.
     armed: Option<Instant>,
@@ -73,6 +71,7 @@ impl<R: Runtime> Driver<R> {
     pub(crate) fn new(runtime: R, shared: Arc<Shared>) -> Self {
         Self {
             runtime,
+            connector: Connector::default(),
             shared,
             links: LinkId::ALL.map(Link::new),
             leaving: Vec::new(),
@@ -128,16 +127,9 @@ impl<R: Runtime> Driver<R> {
             self.log.event(&outside);
             match outside.event {
                 SessionEvent::Connect { link, attempt, endpoint } => {
-                    let runtime = self.runtime.clone();
-                    let connecting = async move {
-                        if endpoint.tls.is_some() {
-                            return Err(io::Error::new(io::ErrorKind::Unsupported, NO_TLS));
-                        }
-                        runtime.connect(&endpoint).await
-                    };
+                    let connecting = self.connector.connect(&self.runtime, endpoint);
                     let link = self.links.iter_mut().find(|known| known.id() == link);
-                    link.expect("there is one for each of `LinkId::ALL`")
-                        .connect(attempt, Box::pin(connecting));
+                    link.expect("there is one for each of `LinkId::ALL`").connect(attempt, connecting);
                 }
                 SessionEvent::Drop { link, attempt, flush } => {
                     let link = self.links.iter_mut().find(|known| known.id() == link);

@@ -4,6 +4,8 @@ mod memory;
 mod silent_broker;
 mod waker;
 
+#[cfg(feature = "tls")]
+pub(crate) use memory::Memory;
 pub(crate) use memory::{MemoryRuntime, Peer};
 pub(crate) use silent_broker::SilentBroker;
 pub(crate) use waker::CountingWaker;

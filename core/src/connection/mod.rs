@@ -107,7 +107,9 @@ pub use self::error::{
 pub use self::event::{ChannelClosed, Event, Returned, ServerInfo, Verdict};
 pub use self::negotiated::Negotiated;
 pub use self::timers::TimerKind;
-pub use self::tls::{ClientCertificate, TlsConfig, Verification};
+pub use self::tls::{
+    ClientCertificate, PlainPeer, TlsConfig, TlsFailure, TlsFile, TlsFileProblem, Verification,
+};
 pub use self::uri::{Uri, UriBuilder, UriError, UriList, UriListError};
 pub use crate::wire::{
     CloseReason, ConsumeOptions, DeleteIf, MARK_HEADER, MAX_TABLE_DEPTH, PropertiesError, ProtocolVersion,

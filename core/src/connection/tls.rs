@@ -1,7 +1,11 @@
 //! What a TLS connection is to be made with, as plain values. Nothing here reads a file or speaks TLS: an adapter does.
 
+mod failure;
+
 use core::net::IpAddr;
 use std::path::PathBuf;
+
+pub use failure::{PlainPeer, TlsFailure, TlsFile, TlsFileProblem};
 
 /// The TLS of one endpoint.
 ///

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::config::Endpoint;
 use super::refusal::Refusal;
-use crate::connection::{CloseReason, CommandError, ConnectionError};
+use crate::connection::{CloseReason, CommandError, ConnectionError, TlsFailure};
 use crate::delay::DelayTooLong;
 use crate::envelope::{DecodeError, PayloadError};
 use crate::text::{SHORT_STRING_MAX, ShortString};
@@ -49,11 +49,14 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Why a socket could not be had, as the adapter saw it.
+/// Why there is nothing to speak AMQP over, as the adapter saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectFailure {
-    /// The operating system's or resolver's words.
-    pub text: String,
+#[non_exhaustive]
+pub enum ConnectFailure {
+    /// No socket, with the operating system's or resolver's words.
+    Socket(String),
+    /// The endpoint asks for TLS, and there is none with the server.
+    Tls(TlsFailure),
 }
 
 /// Why a socket ended, as the adapter saw it.
@@ -74,8 +77,15 @@ pub enum LinkError {
     Unreachable {
         /// Where the connection was to go.
         endpoint: Endpoint,
+        /// The operating system's or resolver's words.
+        text: String,
+    },
+    /// The endpoint asks for TLS, and there is none with the server. It has got no password.
+    Tls {
+        /// Where the connection was to go.
+        endpoint: Endpoint,
         /// What the adapter saw.
-        failure: ConnectFailure,
+        failure: Box<TlsFailure>,
     },
     /// No socket and no login within the bound on an attempt.
     TimedOut {
@@ -129,12 +139,13 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Whether trying again cannot help: a refused login, a missing virtual host, a peer that speaks no AMQP, more
-    /// queues than channels.
+    /// Whether trying again cannot help: a refused login, a missing virtual host, a peer that speaks no AMQP or no TLS,
+    /// a file for TLS that cannot be used, more queues than channels.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Connection { error, .. } => error.is_permanent(),
+            Self::Tls { failure, .. } => failure.is_permanent(),
             Self::Unusable { .. } => true,
             _ => false,
         }
@@ -144,11 +155,11 @@ impl LinkError {
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable { endpoint, failure } => write!(
+            Self::Unreachable { endpoint, text } => write!(
                 f,
-                "no connection to {endpoint}: {}; is the broker running there and listening on that port?",
-                failure.text
+                "no connection to {endpoint}: {text}; is the broker running there and listening on that port?"
             ),
+            Self::Tls { endpoint, failure } => write!(f, "no connection to {endpoint}: {failure}"),
             Self::TimedOut { endpoint, after } => write!(
                 f,
                 "no AMQP connection to {endpoint} within {after:?}: the host or a firewall does not answer, the broker \

@@ -142,7 +142,11 @@ impl Link {
         rng: &mut Rng,
         outbox: &mut Outbox,
     ) -> Down {
-        let error = LinkError::Unreachable { endpoint: self.endpoint(config), failure };
+        let endpoint = self.endpoint(config);
+        let error = match failure {
+            ConnectFailure::Socket(text) => LinkError::Unreachable { endpoint, text },
+            ConnectFailure::Tls(failure) => LinkError::Tls { endpoint, failure: Box::new(failure) },
+        };
         self.lost(now, error, config, rng, outbox)
     }
 

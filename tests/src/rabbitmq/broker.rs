@@ -1,6 +1,7 @@
 //! A real broker, whoever runs it.
 
 use std::fmt;
+use std::path::Path;
 
 use amq_protocol::uri::{AMQPScheme, AMQPUri};
 
@@ -8,7 +9,7 @@ use amq_protocol::uri::{AMQPScheme, AMQPUri};
 use super::container::Container;
 use super::probe::greet;
 use super::server::Server;
-use super::{Installation, RealBrokerError, unique_name};
+use super::{Installation, RealBrokerError, TlsListener, unique_name};
 
 /// A running RabbitMQ. One that was started by [`RealBroker::start`] is killed when this is dropped.
 pub struct RealBroker {
@@ -33,7 +34,20 @@ impl RealBroker {
     /// [`RealBrokerError::Start`] where it does not come up, with the end of its log; [`RealBrokerError::Io`]
     /// where it cannot even be tried.
     pub fn start(installation: &Installation) -> Result<Self, RealBrokerError> {
-        let (server, greeting) = Server::start(installation)?;
+        Self::start_server(installation, None)
+    }
+
+    /// The same, with a TLS listener besides: [`RealBroker::tls_port`].
+    ///
+    /// # Errors
+    ///
+    /// As [`RealBroker::start`].
+    pub fn start_with_tls(installation: &Installation, tls: &TlsListener) -> Result<Self, RealBrokerError> {
+        Self::start_server(installation, Some(tls))
+    }
+
+    fn start_server(installation: &Installation, tls: Option<&TlsListener>) -> Result<Self, RealBrokerError> {
+        let (server, greeting) = Server::start(installation, tls)?;
         let uri = format!("amqp://guest:guest@{}/%2f", server.address());
         Ok(Self { uri, version: greeting.version, operator: Operator::Server(server) })
     }
@@ -62,6 +76,24 @@ impl RealBroker {
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
+    }
+
+    /// The port of 127.0.0.1 where it takes AMQP over TLS, if it was started with that.
+    #[must_use]
+    pub const fn tls_port(&self) -> Option<u16> {
+        match &self.operator {
+            Operator::Server(server) => server.tls_port(),
+            _ => None,
+        }
+    }
+
+    /// The directory of a server that was started: a place for files that belong to it, and are removed with it.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        match &self.operator {
+            Operator::Server(server) => Some(server.dir()),
+            _ => None,
+        }
     }
 
     /// Its version, such as `3.10.8`.

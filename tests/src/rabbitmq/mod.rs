@@ -12,6 +12,8 @@
 //! Without any, tests that need one ([`needed_brokers`]) say that they are skipped; with `LEVERET_REQUIRE_BROKER=1`
 //! that is an error. A broker that is there and does not work is always an error.
 //!
+//! A test of TLS starts servers of its own, with certificates that it has made: [`RealBroker::start_with_tls`].
+//!
 //! Tests share the servers, so a test uses a virtual host of its own ([`RealBroker::vhost`]) or names that nobody
 //! else has ([`unique_name`]).
 
@@ -27,9 +29,11 @@ mod probe;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub use broker::RealBroker;
 pub use error::RealBrokerError;
 pub use find::{brokers, needed_brokers, needed_installations, our_brokers};
 pub use host::unique_name;
 pub use installation::Installation;
+pub use tls::TlsListener;

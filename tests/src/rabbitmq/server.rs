@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::host::{setting, unique_name, wait_for};
 use super::leash::{Leash, script};
 use super::probe::{Greeting, greet};
-use super::{Installation, RealBrokerError};
+use super::{Installation, RealBrokerError, TlsListener};
 
 /// How long a server may take to come up. It takes five seconds on an idle core; suites share theirs.
 const START: Duration = Duration::from_secs(120);
@@ -33,10 +33,13 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts a server and waits until it answers.
-    pub(super) fn start(installation: &Installation) -> Result<(Self, Greeting), RealBrokerError> {
+    pub(super) fn start(
+        installation: &Installation,
+        tls: Option<&TlsListener>,
+    ) -> Result<(Self, Greeting), RealBrokerError> {
         let mut attempt = 1;
         loop {
-            match Self::attempt(installation) {
+            match Self::attempt(installation, tls) {
                 Err(RealBrokerError::Start { output, .. })
                     if port_taken(&output) && attempt < PORT_ATTEMPTS =>
                 {
@@ -47,11 +50,16 @@ impl Server {
         }
     }
 
-    fn attempt(installation: &Installation) -> Result<(Self, Greeting), RealBrokerError> {
+    fn attempt(
+        installation: &Installation,
+        tls: Option<&TlsListener>,
+    ) -> Result<(Self, Greeting), RealBrokerError> {
         let name = unique_name("leveret");
         let dir = std::env::temp_dir().join(&name);
-        let ports = Ports::free().map_err(RealBrokerError::io("find free ports on 127.0.0.1"))?;
-        lay_out(&dir, ports).map_err(RealBrokerError::io(format!("write {}", dir.display())))?;
+        let ports =
+            Ports::free(tls.is_some()).map_err(RealBrokerError::io("find free ports on 127.0.0.1"))?;
+        lay_out(&dir, &installation.inside(&dir), ports, tls)
+            .map_err(RealBrokerError::io(format!("write {}", dir.display())))?;
 
         let mut launch = installation.command(&dir);
         // RabbitMQ would leave a port mapper of its own running behind; this one is its sibling and ends with it.
@@ -71,6 +79,16 @@ impl Server {
     /// Where it takes AMQP connections: `host:port`.
     pub(super) fn address(&self) -> String {
         address(self.ports.amqp)
+    }
+
+    /// Its directory.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The port where it takes AMQP over TLS, if it does.
+    pub(super) const fn tls_port(&self) -> Option<u16> {
+        self.ports.tls
     }
 
     /// Runs `rabbitmqctl` on it and gives what that printed.
@@ -115,6 +133,7 @@ impl Server {
 #[derive(Clone, Copy)]
 struct Ports {
     amqp: u16,
+    tls: Option<u16>,
     /// Erlang's own, which `rabbitmqctl` speaks to.
     distribution: u16,
     /// Where Erlang nodes find each other; its own, so that no node of this machine is in the way.
@@ -122,11 +141,13 @@ struct Ports {
 }
 
 impl Ports {
-    fn free() -> io::Result<Self> {
-        // All three are held until all three are known, so that they differ.
-        let (amqp, distribution, epmd) = (hold_port()?, hold_port()?, hold_port()?);
+    fn free(with_tls: bool) -> io::Result<Self> {
+        // All are held until all are known, so that they differ.
+        let (amqp, tls, distribution, epmd) = (hold_port()?, hold_port()?, hold_port()?, hold_port()?);
+        let tls = tls.local_addr()?.port();
         Ok(Self {
             amqp: amqp.local_addr()?.port(),
+            tls: with_tls.then_some(tls),
             distribution: distribution.local_addr()?.port(),
             epmd: epmd.local_addr()?.port(),
         })
@@ -142,14 +163,19 @@ fn address(port: u16) -> String {
     format!("{}:{port}", Ipv4Addr::LOCALHOST)
 }
 
-/// Writes the files that the server reads.
-fn lay_out(dir: &Path, ports: Ports) -> io::Result<()> {
+/// Writes the files that the server reads, which knows `dir` as `inside`.
+fn lay_out(dir: &Path, inside: &Path, ports: Ports, tls: Option<&TlsListener>) -> io::Result<()> {
     std::fs::create_dir(dir)?;
     // A disk that is nearly full would block every publish, and with it the tests.
-    let configuration =
+    let mut configuration =
         format!("listeners.tcp.1 = {}\ndisk_free_limit.absolute = 1MB\n", address(ports.amqp));
+    let mut plugins = "[].\n";
+    if let (Some(tls), Some(port)) = (tls, ports.tls) {
+        configuration += &tls.lay_out(dir, inside, &address(port))?;
+        plugins = "[rabbitmq_auth_mechanism_ssl].\n";
+    }
     std::fs::write(dir.join("rabbitmq.conf"), configuration)?;
-    std::fs::write(dir.join("enabled_plugins"), "[].\n")
+    std::fs::write(dir.join("enabled_plugins"), plugins)
 }
 
 /// The whole environment of the server and of `rabbitmqctl`: nothing of the caller's reaches them but `PATH`.

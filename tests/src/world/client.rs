@@ -137,7 +137,7 @@ impl Client {
                 self.session.handle_connected(self.clock(now), link, attempt);
             }
             SessionEvent::Connect { link, attempt, .. } => {
-                let cause = ConnectFailure { text: "connection refused".to_owned() };
+                let cause = ConnectFailure::Socket("connection refused".to_owned());
                 self.session.handle_connect_failed(self.clock(now), link, attempt, cause);
             }
             SessionEvent::Drop { link, attempt, .. } => {

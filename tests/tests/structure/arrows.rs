@@ -63,7 +63,9 @@ const OUTSIDE: &[&str] = &[
     "polling",
     "rand",
     "reqwest",
+    "ring",
     "rustls",
+    "rustls-native-certs",
     "smol",
     "socket2",
     "tokio",
@@ -173,6 +175,43 @@ fn no_runtime_and_no_socket_is_reachable_from_the_core() {
         &findings,
         "core/Cargo.toml: the core reaches no runtime, socket, TLS or random source. The trees show how it got there.",
     );
+}
+
+/// All that TLS is built on, where it is asked for: what the faces reach with the feature and not without.
+const TLS_PACKAGES: &[&str] = &[
+    "cfg-if",
+    "getrandom",
+    "libc",
+    "openssl-probe",
+    "ring",
+    "rustls",
+    "rustls-native-certs",
+    "rustls-pki-types",
+    "rustls-webpki",
+    "subtle",
+    "untrusted",
+    "zeroize",
+];
+
+#[test]
+fn tls_is_built_where_it_is_asked_for_and_stays_small() {
+    let reached = |member: &str, features: &[&str]| -> BTreeSet<String> {
+        let tree = ["tree", "-p", member, "-e", "normal", "--prefix", "none", "--locked", "--offline"];
+        let target = ["--target", "x86_64-unknown-linux-gnu"];
+        let tree = cargo(&[&tree[..], &target, features].concat());
+        tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    };
+    let mut findings = Vec::new();
+    for member in ["leveret-adapter", "leveret-tokio", "leveret-async-std"] {
+        let without = reached(member, &[]);
+        let with = reached(member, &["--features", "tls"]);
+        assert!(with.contains("rustls"), "looked at the wrong tree of {member}");
+        let early = ["rustls", "ring"].into_iter().filter(|name| without.contains(*name));
+        findings.extend(early.map(|name| format!("{member} -> {name} without its feature tls")));
+        let more = with.difference(&without).filter(|name| !TLS_PACKAGES.contains(&name.as_str()));
+        findings.extend(more.map(|name| format!("{member} -> {name} with its feature tls")));
+    }
+    none(&findings, "TLS is for those who turn it on, and they build few packages for it.");
 }
 
 #[test]

@@ -135,6 +135,20 @@ fn the_codec_is_named_in_one_place() {
 }
 
 #[test]
+fn tls_is_spoken_in_one_place() {
+    let elsewhere = |source: &Source| !source.is_in("adapter/src/tls") && !source.is_in("tests");
+    let mut findings = Vec::new();
+    for source in sources().iter().filter(|source| elsewhere(source)) {
+        for (number, line) in source.code() {
+            if has_name(line, "rustls") {
+                findings.push(source.at(number, "names `rustls`"));
+            }
+        }
+    }
+    none(&findings, "Only adapter/src/tls speaks rustls: use the core's own types.");
+}
+
+#[test]
 fn a_file_can_be_read_in_one_sitting() {
     let mut findings = Vec::new();
     for source in sources() {
