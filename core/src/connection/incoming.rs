@@ -140,7 +140,7 @@ impl Connection {
         decoded: Result<Incoming<'_>, ProtocolError>,
         unexpected: ProtocolError,
     ) -> Handled {
-        let Some(channel) = self.channels.get(id) else {
+        let Some(channel) = self.channels.get(id).filter(|channel| channel.open_sent) else {
             return broken(ProtocolError::UnknownChannel { channel: id.get() });
         };
         if channel.closing.is_some() {
@@ -301,7 +301,7 @@ impl Connection {
         if matches!(self.phase, Phase::Closing | Phase::Closed) {
             return Ok(None);
         }
-        match ChannelId::new(number).map(|id| self.channels.get(id)) {
+        match ChannelId::new(number).map(|id| self.channels.get(id).filter(|channel| channel.open_sent)) {
             None => Err(ProtocolError::UnexpectedFrame { channel: number }.into()),
             Some(None) => Err(ProtocolError::UnknownChannel { channel: number }.into()),
             Some(Some(channel)) => Ok(Some(channel).filter(|channel| channel.closing.is_none())),

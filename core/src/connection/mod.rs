@@ -73,6 +73,8 @@ mod error;
 mod event;
 mod handshake;
 mod incoming;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
 mod negotiated;
 mod outgoing;
 #[cfg(test)]

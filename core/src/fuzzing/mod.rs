@@ -12,8 +12,11 @@ pub mod ledger_ops;
 pub mod mismatch_text;
 pub mod name_roundtrip;
 pub mod server_bytes;
+pub mod server_frames;
 pub mod short_string;
+pub mod table;
 pub mod uri;
+pub mod wire_differential;
 
 /// The body of a target: panics where `bytes` break a rule.
 pub type Body = fn(bytes: &[u8]);
@@ -28,6 +31,9 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("mismatch_text", mismatch_text::body),
     ("name_roundtrip", name_roundtrip::body),
     ("server_bytes", server_bytes::body),
+    ("server_frames", server_frames::body),
     ("short_string", short_string::body),
+    ("table", table::body),
     ("uri", uri::body),
+    ("wire_differential", wire_differential::body),
 ];

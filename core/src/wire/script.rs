@@ -1,5 +1,5 @@
-//! The server's side for the tests of `connection`: frames as amq-protocol writes them, and what the client
-//! sent, as text.
+//! The server's side for the tests and fuzz targets of `connection`: frames as amq-protocol writes them, and what
+//! the client sent, as text.
 
 use amq_protocol::frame::{AMQPContentHeader, AMQPFrame, WriteContext, gen_frame, parse_frame};
 use amq_protocol::protocol::basic::AMQPProperties;
