@@ -51,6 +51,7 @@
 //! A [`World`](world::World) runs no handlers. It is for what a queue's description does over hours and days.
 #![forbid(unsafe_code)]
 
+pub mod blocking;
 pub mod broker;
 #[cfg(unix)]
 pub mod rabbitmq;

@@ -1,7 +1,8 @@
 //! The bodies of the fuzz targets: each is a function over any bytes that panics where a rule is broken.
 //!
 //! They are here rather than in `leveret-fuzz` so that they can use the models that the tests use. The feature
-//! `fuzzing` is for that crate alone: it holds the binaries, the seeds, and the test that replays the seeds.
+//! `fuzzing` is for that crate, which holds the binaries, the seeds, and the test that replays the seeds, and for the
+//! benchmarks of the codec.
 
 pub mod envelope_decode;
 pub mod envelope_roundtrip;
@@ -17,6 +18,8 @@ pub mod short_string;
 pub mod table;
 pub mod uri;
 pub mod wire_differential;
+
+pub use crate::wire::side_by_side;
 
 /// The body of a target: panics where `bytes` break a rule.
 pub type Body = fn(bytes: &[u8]);

@@ -1,6 +1,8 @@
 //! Each hand-written path against amq-protocol's, over any input. The fuzz targets and the tests share this.
 
 mod incoming;
+#[cfg(test)]
+mod tests;
 
 use std::num::NonZeroU16;
 

@@ -18,6 +18,8 @@ mod reader;
 #[cfg_attr(not(test), expect(dead_code, reason = "tests say more than the fuzz targets do"))]
 pub(crate) mod script;
 mod send_buf;
+#[cfg(feature = "fuzzing")]
+pub mod side_by_side;
 pub(crate) mod table;
 #[cfg(test)]
 mod testing;

@@ -87,6 +87,23 @@ fn frames_of_a_channel_that_is_not_open_are_answered_with_504() {
 }
 
 #[test]
+fn nothing_comes_on_a_channel_before_its_open_has_left() {
+    for frame in [
+        script::channel_open_ok(2),
+        script::channel_flow(2, false),
+        script::deliver(2, "tag", 1),
+        script::header(2, 1, None),
+        script::channel_close(2, 404, "what?"),
+    ] {
+        let mut pair = Pair::confirming(1, config());
+        assert_eq!(pair.client.open_channel(), Ok(id(2)));
+        pair.feed(frame);
+        assert_eq!(pair.sent(), ["0 close 504"], "an open is not sent on a connection that has ended");
+        assert_eq!(pair.end(), ConnectionError::Protocol(ProtocolError::UnknownChannel { channel: 2 }));
+    }
+}
+
+#[test]
 fn content_out_of_order_is_answered_with_505() {
     for frames in [
         vec![script::header(1, 1, None)],
