@@ -235,7 +235,6 @@ use self::outgoing::Outgoing;
 use self::timers::Timers;
 use crate::time::Instant;
 use crate::wire::frame::{self, FrameKind};
-use crate::wire::method;
 
 pub use self::channel::ChannelId;
 pub use self::config::ConnectionConfig;

@@ -29,6 +29,10 @@ enum Ended {
 struct ServerChannel {
     /// The client closes it, and waits for the answer.
     close_sent: bool,
+    /// The server closes it, and waits for the answer.
+    close_awaited: bool,
+    /// The client's close was answered, and only its own answer is missing.
+    is_over: bool,
     /// What is still to come of a publish.
     content: Option<Awaited>,
     /// Tags that were delivered and have to be settled.
@@ -51,10 +55,22 @@ impl StrictServer {
         }
     }
 
-    /// The server answers a close of a channel: its number is free.
-    pub(crate) fn closed(&mut self, channel: u16) {
-        if self.channels.get(&channel).is_some_and(|channel| channel.close_sent) {
-            self.channels.remove(&channel);
+    /// The server closes a channel.
+    pub(crate) fn closes(&mut self, channel: u16) {
+        if let Some(channel) = self.channels.get_mut(&channel) {
+            channel.close_awaited = true;
+        }
+    }
+
+    /// The server answers a close of a channel. Its number is free, unless closes cross: then after both answers.
+    pub(crate) fn closed(&mut self, number: u16) {
+        let Some(channel) = self.channels.get_mut(&number).filter(|channel| channel.close_sent) else {
+            return;
+        };
+        if channel.close_awaited {
+            (channel.close_sent, channel.is_over) = (false, true);
+        } else {
+            self.channels.remove(&number);
         }
     }
 
@@ -106,13 +122,14 @@ impl StrictServer {
             unreachable!("{line}, which is not open");
         };
         if method == "close-ok" {
+            channel.close_awaited = false;
             // Where closes cross, the answer to the client's is still to come.
             if !channel.close_sent {
                 self.channels.remove(&number);
             }
             return;
         }
-        assert!(!channel.close_sent, "{line} after its close");
+        assert!(!channel.close_sent && !channel.is_over, "{line} after its close");
         let mut words = method.split(' ');
         let (name, argument) = (words.next().unwrap_or_default(), words.next_back());
         let bytes = || argument.and_then(|bytes| bytes.parse().ok()).unwrap_or(u64::MAX);

@@ -268,7 +268,10 @@ impl Session {
                 self.server.closed(channel);
                 script::channel_close_ok(channel)
             }
-            b'L' => script::channel_close(channel, 404, "NOT_FOUND"),
+            b'L' => {
+                self.server.closes(channel);
+                script::channel_close(channel, 404, "NOT_FOUND")
+            }
             b'J' => script::channel_flow(channel, number % 2 == 1),
             b'S' => script::select_ok(channel),
             b'X' => script::done(channel, Done::TxSelect),

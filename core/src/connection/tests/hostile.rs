@@ -257,3 +257,26 @@ fn after_the_end_bytes_are_dropped() {
     assert!(pair.events().is_empty());
     assert_eq!(pair.publish(1, "x"), Err(PublishError::NotOpen));
 }
+
+#[test]
+fn methods_that_nobody_listens_for_are_taken_and_change_nothing() {
+    let mut pair = Pair::confirming(1, config());
+    for frame in [
+        script::returned(1, None),
+        script::returned(1, Some(7)),
+        script::ack(1, 7, true),
+        script::nack(1, 7, false),
+        script::cancel(1, "nobody", false),
+        script::cancel(1, "nobody", true),
+        script::channel_flow(1, true),
+        script::unblocked(),
+        script::update_secret_ok(),
+        script::heartbeat(),
+    ] {
+        pair.feed(frame);
+        assert!(pair.events().is_empty());
+    }
+    assert_eq!(pair.sent(), ["1 flow-ok true"], "the one that asks for an answer");
+    assert_eq!(pair.client.unmatched(), Unmatched { confirms: 2, returns: 2 });
+    assert!(pair.client.is_open());
+}
