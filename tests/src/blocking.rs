@@ -2,6 +2,7 @@
 //!
 //! One thread, no runtime. The numbers are those of the documentation of `leveret_core::connection`.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant as Clock};
@@ -22,6 +23,8 @@ pub struct BlockingConnection {
     socket: TcpStream,
     input: BytesMut,
     out: SendBuf,
+    /// Events that were taken out together, and not handed out yet.
+    events: VecDeque<Event>,
     /// The origin of the connection's clock.
     origin: Clock,
 }
@@ -53,7 +56,7 @@ impl BlockingConnection {
         socket.set_write_timeout(Some(WRITE_PATIENCE))?;
         let connection = Connection::new(change(uri.connection_config()), Instant::ORIGIN);
         let (input, out) = (BytesMut::new(), SendBuf::default());
-        Ok(Self { connection, socket, input, out, origin: Clock::now() })
+        Ok(Self { connection, socket, input, out, events: VecDeque::new(), origin: Clock::now() })
     }
 
     /// The connection, for commands. They leave with the next [`event`](Self::event).
@@ -74,13 +77,18 @@ impl BlockingConnection {
     /// Where it has ended and that was told.
     pub fn event(&mut self) -> io::Result<Event> {
         loop {
+            // What is asked for meanwhile leaves together with the next turn, as few writes as it can.
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
             // 1. Write what is to be sent, as far as the socket takes it.
             let written = self.write();
             // 2. The deadline, which is the longest that the read below may take.
             let deadline = self.connection.poll_timeout();
             // 3. The events.
-            if let Some(event) = self.connection.poll_event() {
-                return Ok(event);
+            self.events.extend(std::iter::from_fn(|| self.connection.poll_event()));
+            if !self.events.is_empty() {
+                continue;
             }
             if self.connection.is_closed() {
                 return Err(io::Error::new(ErrorKind::NotConnected, "its end was told"));
