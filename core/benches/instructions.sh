@@ -28,6 +28,6 @@ for work in publish consume; do
     with_many=$(count "$work" "$many")
     printf '%s: %d instructions for each message\n' "$work" "$(((with_many - with_few) / (many - few)))"
     if [ "${1:-}" = --functions ]; then
-        callgrind_annotate "$scratch/$work.$many" | sed -n '/file:function/,$p' | head -n 30
+        callgrind_annotate "$scratch/$work.$many" 2>/dev/null | awk '/file:function/ { on = 1 } on && n++ < 30'
     fi
 done

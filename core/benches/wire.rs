@@ -102,7 +102,7 @@ fn codec(c: &mut Criterion) {
     let mut group = c.benchmark_group("wire/decode_properties");
     group.bench_function("leveret", |b| b.iter(|| side_by_side::decode_properties(black_box(&raw))));
     group.bench_function("amq_protocol", |b| {
-        b.iter(|| side_by_side::decode_properties_oracle(black_box(&raw)))
+        b.iter(|| side_by_side::decode_properties_oracle(black_box(&raw)));
     });
     group.finish();
 }

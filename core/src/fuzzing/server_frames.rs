@@ -160,21 +160,11 @@ impl Session {
             }
             b'l' => drop(client.close_channel(id)),
             b's' => drop(client.confirm_select(id)),
-            b'x' => {
-                if client.tx_select(id).is_ok() {
-                    known.transactions.entry(channel).or_default();
-                }
-            }
-            b'y' => {
-                if client.tx_commit(id).is_ok() {
-                    known.transactions.insert(channel, Vec::new());
-                }
-            }
-            b'z' => {
-                if client.tx_rollback(id).is_ok() {
-                    let taken_back = known.transactions.insert(channel, Vec::new()).unwrap_or_default();
-                    known.in_hand.extend(taken_back.into_iter().map(|tag| (channel, tag)));
-                }
+            b'x' if client.tx_select(id).is_ok() => _ = known.transactions.entry(channel).or_default(),
+            b'y' if client.tx_commit(id).is_ok() => drop(known.transactions.insert(channel, Vec::new())),
+            b'z' if client.tx_rollback(id).is_ok() => {
+                let taken_back = known.transactions.insert(channel, Vec::new()).unwrap_or_default();
+                known.in_hand.extend(taken_back.into_iter().map(|tag| (channel, tag)));
             }
             b'd' => drop(client.declare_queue(id, &QueueDeclaration::durable(queue, Table::new()))),
             b'c' => drop(client.consume(id, &queue, &consumer(number), &ConsumeOptions::default())),
@@ -204,11 +194,9 @@ impl Session {
                     known.gets.entry(channel).or_default().push_back(no_ack);
                 }
             }
-            b'r' => {
-                if client.recover(id).is_ok() {
-                    known.in_hand.retain(|(on, _)| *on != channel);
-                    *known.recovering.entry(channel).or_default() += 1;
-                }
+            b'r' if client.recover(id).is_ok() => {
+                known.in_hand.retain(|(on, _)| *on != channel);
+                *known.recovering.entry(channel).or_default() += 1;
             }
             b'a' | b'm' | b'n' | b'j' => self.settle(what, id, number.into()),
             b'!' => client.close(self.now, 200, "bye"),

@@ -329,7 +329,7 @@ fn describe_method(class: &AMQPClass) -> String {
         }
         AMQPClass::Basic(Basic::Nack(m)) => format!("nack {}{}", m.delivery_tag, multiple(m.multiple)),
         AMQPClass::Basic(Basic::Reject(m)) => format!("reject {}", m.delivery_tag),
-        other => panic!("the client never sends {other:?}"),
+        other => unreachable!("the client never sends {other:?}"),
     }
 }
 
@@ -346,7 +346,7 @@ pub(crate) struct StartOk {
 pub(crate) fn start_ok_of(bytes: &[u8]) -> StartOk {
     let (_, frame) = parse_frame(bytes).expect("a whole frame");
     let AMQPFrame::Method(0, AMQPClass::Connection(connection::AMQPMethod::StartOk(start_ok))) = frame else {
-        panic!("not a start-ok");
+        unreachable!("not a start-ok");
     };
     let properties = start_ok.client_properties.inner();
     let capabilities = properties["capabilities"].as_field_table().expect("a table");
