@@ -2,7 +2,7 @@
 //!
 //! `instructions publish COUNT`: confirmed publishes of 256 bytes, a hundred in flight, each confirmed by itself.
 //! `instructions consume COUNT`: deliveries of 256 bytes that are acknowledged, with a prefetch of 200.
-#![expect(clippy::expect_used, reason = "a program that measures ends where it cannot")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a program that measures ends where it cannot")]
 
 use std::hint::black_box;
 

@@ -98,9 +98,9 @@ impl StrictServer {
         }
     }
 
-    /// Whether every publish that was begun was sent to its end.
+    /// Whether every publish that was begun was sent to its end, or something ended it.
     pub(crate) fn is_between_frames(&self) -> bool {
-        self.channels.values().all(|channel| channel.content.is_none())
+        self.ended.is_some() || self.channels.values().all(|channel| channel.content.is_none())
     }
 
     fn read_connection(&mut self, method: &str) {

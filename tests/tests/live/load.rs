@@ -94,7 +94,7 @@ fn every_verdict_is_right_among_ten_thousand_identical_messages_a_third_of_which
         let mut published = 0;
         while verdicts.len() < MESSAGES {
             while published < MESSAGES {
-                let lost = rng.next_u64() % 3 == 0;
+                let lost = rng.next_u64().is_multiple_of(3);
                 let target = if lost { &nowhere } else { &queue };
                 match client.on().publish(channel, &bare(target, "the same")) {
                     Ok(sequence) if lost => drop(unroutable.insert(sequence)),
