@@ -3,11 +3,13 @@
 //! [`broker`] is an AMQP 0-9-1 server that behaves as RabbitMQ does in what a job queue relies on. It runs in
 //! memory under virtual time, or on a TCP port: `cargo run -p leveret-testkit --bin broker -- --port 5673`.
 //! [`world`] joins sessions to it in virtual time.
+//! [`blocking`] is a connection of the core over a plain socket, in a loop that is short enough to be copied.
 //! [`stranger`] publishes what another system might, `rabbitmq` (on Unix) finds or starts real RabbitMQ servers, and
 //! [`skip`](skip::skip) is for a test that has nothing to run on.
 //!
 //! The crate lies in the folder `tests` of the workspace, and the suites that tell of the whole product in
-//! `tests/tests`, as Cargo has it: `session` in virtual time, `jobs` on every broker, `queuey` with a neighbour's
+//! `tests/tests`, as Cargo has it: `session` in virtual time, `jobs` on every broker,
+//! `live` with a connection alone on real ones, `queuey` with a neighbour's
 //! workers on the same queues, `structure` over the source.
 //!
 //! # Test your handlers
@@ -51,6 +53,7 @@
 //! A [`World`](world::World) runs no handlers. It is for what a queue's description does over hours and days.
 #![forbid(unsafe_code)]
 
+pub mod blocking;
 pub mod broker;
 #[cfg(unix)]
 pub mod rabbitmq;

@@ -44,6 +44,8 @@ impl fmt::Display for ChannelId {
 /// A channel that was opened and not closed.
 #[derive(Debug)]
 pub(super) struct Channel {
+    /// Whether the server can know of it. Nothing can come on it before.
+    pub(super) open_sent: bool,
     /// What the server has to answer, in the order of the commands.
     pub(super) replies: VecDeque<Reply>,
     pub(super) confirms: Option<Confirms>,
@@ -108,6 +110,7 @@ pub(super) struct Closing {
 impl Channel {
     pub(super) fn new(id: ChannelId) -> Self {
         Self {
+            open_sent: false,
             replies: VecDeque::from([Reply::Open]),
             confirms: None,
             transactional: false,

@@ -140,7 +140,7 @@ impl Connection {
         decoded: Result<Incoming<'_>, ProtocolError>,
         unexpected: ProtocolError,
     ) -> Handled {
-        let Some(channel) = self.channels.get(id) else {
+        let Some(channel) = self.channels.get(id).filter(|channel| channel.open_sent) else {
             return broken(ProtocolError::UnknownChannel { channel: id.get() });
         };
         if channel.closing.is_some() {
@@ -301,7 +301,7 @@ impl Connection {
         if matches!(self.phase, Phase::Closing | Phase::Closed) {
             return Ok(None);
         }
-        match ChannelId::new(number).map(|id| self.channels.get(id)) {
+        match ChannelId::new(number).map(|id| self.channels.get(id).filter(|channel| channel.open_sent)) {
             None => Err(ProtocolError::UnexpectedFrame { channel: number }.into()),
             Some(None) => Err(ProtocolError::UnknownChannel { channel: number }.into()),
             Some(Some(channel)) => Ok(Some(channel).filter(|channel| channel.closing.is_none())),
@@ -310,8 +310,12 @@ impl Connection {
 }
 
 fn begin_delivery(channel: &mut Channel, deliver: Deliver<'_>) {
-    let tag = std::str::from_utf8(deliver.consumer_tag).ok();
-    let known = tag.and_then(|tag| channel.consumers.get_key_value(tag));
+    // Most channels have one consumer, and comparing bytes costs a fraction of looking up a text.
+    let only = channel.consumers.first_key_value().filter(|(tag, _)| tag.as_bytes() == deliver.consumer_tag);
+    let known = only.or_else(|| {
+        let tag = std::str::from_utf8(deliver.consumer_tag).ok()?;
+        channel.consumers.get_key_value(tag)
+    });
     let (consumer_tag, must_settle) = match known {
         Some((tag, consumer)) => (tag.clone(), !consumer.no_ack),
         None => (lossy(deliver.consumer_tag), true),

@@ -8,14 +8,141 @@
 //!   commands. They are queued, answered by an error or by events, and change nothing when they fail.
 //! - Everything that takes `&self` is a question.
 //!
-//! # Order
+//! # The run loop
 //!
-//! After any call that takes `&mut self`, poll in this order: [`poll_transmit`](Connection::poll_transmit) and
-//! write what it gives, [`poll_timeout`](Connection::poll_timeout) and arm one timer, then
-//! [`poll_event`](Connection::poll_event) until it is empty. Read from the stream only while
-//! [`wants_read`](Connection::wants_read) says so. After [`ReadOutcome::More`], or after `wants_read` turned
-//! true again, call [`handle_read`](Connection::handle_read) before waiting for the stream: whole frames may be
-//! in the buffer already.
+//! Whatever moves the bytes, a blocking socket, an event loop or a runtime, does the same five steps over and over:
+//!
+//! 1. *Write.* [`poll_transmit`](Connection::poll_transmit) fills a [`SendBuf`]; write that, and fill it again, until there
+//!    is nothing more or the stream takes no more.
+//! 2. *Arm one timer* for [`poll_timeout`](Connection::poll_timeout).
+//! 3. *Handle events.* Take all out of [`poll_event`](Connection::poll_event). Commands that are given meanwhile, here or
+//!    from elsewhere, leave with the next step 1: go there.
+//! 4. *Wait* until the stream takes more (if the buffer is not empty), gives some (only while
+//!    [`wants_read`](Connection::wants_read) says so), or the timer ends. Do not wait if the last
+//!    [`handle_read`](Connection::handle_read) answered [`ReadOutcome::More`], or `wants_read` turned true again: whole
+//!    frames may be in the buffer.
+//! 5. *Tell what happened:* [`handle_read`](Connection::handle_read) with the bytes that came behind those it left,
+//!    [`handle_eof`](Connection::handle_eof) where the stream ended or failed,
+//!    [`handle_timeout`](Connection::handle_timeout). Go to 1.
+//!
+//! It is over when [`Event::Closed`] came and the buffer of step 1 is written.
+//!
+//! # Example
+//!
+//! A whole client: it declares a queue, publishes to it, consumes from it, and closes once its message is confirmed
+//! and acknowledged. `stream` is any byte stream; the numbers are those above.
+//!
+//! ```
+//! use std::error::Error;
+//! use std::io::{Read, Write};
+//!
+//! use bytes::{Buf, Bytes, BytesMut};
+//! use leveret_core::connection::{
+//!     Connection, ConnectionConfig, ConsumeOptions, Credentials, Event, ReadOutcome, SendBuf, Verdict,
+//! };
+//! use leveret_core::message::{Message, Properties};
+//! use leveret_core::table::Table;
+//! use leveret_core::text::ShortString;
+//! use leveret_core::time::Instant;
+//! use leveret_core::topology::QueueDeclaration;
+//!
+//! fn greet(stream: &mut (impl Read + Write)) -> Result<(), Box<dyn Error>> {
+//!     // With a clock of your own, and a timer for step 2. This one stands still.
+//!     let now = Instant::ORIGIN;
+//!     let mut connection = Connection::new(ConnectionConfig::new(Credentials::new("guest", "guest")), now);
+//!     let (mut out, mut input) = (SendBuf::default(), BytesMut::new());
+//!     let queue = ShortString::from_static("greetings");
+//!     let mut open_ends = 2; // a confirm and a delivery
+//!     loop {
+//!         // 1.
+//!         while connection.poll_transmit(now, &mut out) > 0 {
+//!             while out.has_remaining() {
+//!                 let written = stream.write(out.chunk())?;
+//!                 out.advance(written);
+//!             }
+//!         }
+//!         // 3.
+//!         if let Some(event) = connection.poll_event() {
+//!             match event {
+//!                 Event::Opened { .. } => {
+//!                     let channel = connection.open_channel()?;
+//!                     connection.confirm_select(channel)?;
+//!                     connection.declare_queue(channel, &QueueDeclaration::durable(queue.clone(), Table::new()))?;
+//!                     connection.consume(channel, &queue, &ShortString::EMPTY, &ConsumeOptions::default())?;
+//!                     let body = Bytes::from_static(b"hello");
+//!                     connection.publish(channel, &Message::to_queue(queue.clone(), Properties::default(), body))?;
+//!                 }
+//!                 Event::Verdict { verdict: Verdict::Ok, .. } => open_ends -= 1,
+//!                 Event::Verdict { verdict, .. } => return Err(format!("not published: {verdict:?}").into()),
+//!                 Event::Delivery(delivery) => {
+//!                     assert_eq!(delivery.content().body()?, "hello");
+//!                     connection.ack(delivery.channel(), delivery.delivery_tag(), false)?;
+//!                     open_ends -= 1;
+//!                 }
+//!                 Event::ChannelClosed { cause, .. } if !connection.is_closed() => return Err(cause.to_string().into()),
+//!                 Event::Closed(error) if open_ends == 0 => {
+//!                     println!("{error}");
+//!                     return Ok(());
+//!                 }
+//!                 Event::Closed(error) => return Err(error.to_string().into()),
+//!                 _ => {}
+//!             }
+//!             if open_ends == 0 {
+//!                 connection.close(now, 200, "done"); // once; again it changes nothing
+//!             }
+//!             continue;
+//!         }
+//!         // 4. and 5.
+//!         if connection.handle_read(now, &mut input) == ReadOutcome::More {
+//!             continue;
+//!         }
+//!         let mut block = [0; 4096];
+//!         match stream.read(&mut block)? {
+//!             0 => connection.handle_eof(now),
+//!             length => input.extend_from_slice(&block[..length]),
+//!         }
+//!     }
+//! }
+//! # // A server that has its answers ready, one for each time that it is read.
+//! # struct Server { answers: std::vec::IntoIter<Vec<u8>>, heard: Vec<u8> }
+//! # impl Read for Server {
+//! #     fn read(&mut self, block: &mut [u8]) -> std::io::Result<usize> {
+//! #         let answer = self.answers.next().unwrap_or_default();
+//! #         block[..answer.len()].copy_from_slice(&answer);
+//! #         Ok(answer.len())
+//! #     }
+//! # }
+//! # impl Write for Server {
+//! #     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> { self.heard.write(bytes) }
+//! #     fn flush(&mut self) -> std::io::Result<()> { Ok(()) }
+//! # }
+//! # fn frame(kind: u8, channel: u8, payload: &[u8]) -> Vec<u8> {
+//! #     [&[kind, 0, channel, 0, 0, 0, payload.len() as u8], payload, &[0xCE]].concat()
+//! # }
+//! # let answers = vec![
+//! #     frame(1, 0, b"\0\x0a\0\x0a\0\x09\0\0\0\0\0\0\0\x05PLAIN\0\0\0\x05en_US"),
+//! #     frame(1, 0, b"\0\x0a\0\x1e\x07\xff\0\x02\0\0\0\x3c"),
+//! #     frame(1, 0, b"\0\x0a\0\x29\0"),
+//! #     [
+//! #         frame(1, 1, b"\0\x14\0\x0b\0\0\0\0"),
+//! #         frame(1, 1, b"\0\x55\0\x0b"),
+//! #         frame(1, 1, b"\0\x32\0\x0b\x09greetings\0\0\0\0\0\0\0\0"),
+//! #         frame(1, 1, b"\0\x3c\0\x15\x09leveret-1"),
+//! #     ].concat(),
+//! #     [
+//! #         frame(1, 1, b"\0\x3c\0\x3c\x09leveret-1\0\0\0\0\0\0\0\x01\0\0\x09greetings"),
+//! #         frame(2, 1, b"\0\x3c\0\0\0\0\0\0\0\0\0\x05\0\0"),
+//! #         frame(3, 1, b"hello"),
+//! #         frame(1, 1, b"\0\x3c\0\x50\0\0\0\0\0\0\0\x01\0"),
+//! #     ].concat(),
+//! #     frame(1, 0, b"\0\x0a\0\x33"),
+//! # ];
+//! # let mut server = Server { answers: answers.into_iter(), heard: Vec::new() };
+//! # greet(&mut server)?;
+//! # let ack = frame(1, 1, b"\0\x3c\0\x50\0\0\0\0\0\0\0\x01\0");
+//! # assert!(server.heard.windows(ack.len()).any(|sent| sent == ack));
+//! # Ok::<(), Box<dyn Error>>(())
+//! ```
 //!
 //! # Commands and their answers
 //!
@@ -50,10 +177,22 @@
 //!
 //! # Limits
 //!
-//! Frames are refused above the agreed size before they are buffered; bodies grow as they arrive and never by
-//! the size they claim; queued publishes, unconfirmed publishes, unanswered commands and events have limits.
-//! [`ConnectionConfig`] states them. Acknowledgements are not limited here: there is one per delivery, and
-//! deliveries are limited by the prefetch.
+//! Nothing grows without one, whatever a server sends and however slowly the owner takes events out. What a connection
+//! can cost is the sum of these:
+//!
+//! | what | bytes at most | limit |
+//! |---|---|---|
+//! | the caller's read buffer | one frame, and one read | [`frame_max`](ConnectionConfig::frame_max): a longer frame is refused by its head |
+//! | the caller's [`SendBuf`] | its limit and three frames, or 84 KiB of acknowledgements above it | [`SendBuf::new`] |
+//! | queued publishes | `max_unsent_bytes`, or one message that is larger | [`max_unsent_bytes`](ConnectionConfig::max_unsent_bytes): then [`PublishError::Full`] |
+//! | commands, for each channel | 4,096 times their frames | then [`CommandError::TooManyUnanswered`] |
+//! | publishes without a verdict, for each channel that confirms | 16 for each, and the reply text of those returned | [`max_unconfirmed`](ConnectionConfig::max_unconfirmed): then [`PublishError::TooManyUnconfirmed`] |
+//! | deliveries in hand, for each channel | 16 for each, at most twice that, and 8 for each acknowledgement that has not left | the prefetch that was set |
+//! | a message being received, for each channel | its body, as it arrives and never by the size it claims | [`max_message_bytes`](ConnectionConfig::max_message_bytes): then it is skipped |
+//! | events | 8 MiB of messages and one more message; 1,024 events, and one more for each publish that one frame settles | then [`wants_read`](Connection::wants_read) is false |
+//! | consumers, for each channel | some 100 for each | what was asked for |
+//!
+//! Acknowledgements are not refused: there is one for each delivery, and those are limited by the prefetch.
 //!
 //! # Settling
 //!
@@ -69,10 +208,13 @@ mod config;
 mod confirms;
 mod content;
 mod credentials;
+mod ending;
 mod error;
 mod event;
 mod handshake;
 mod incoming;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod model;
 mod negotiated;
 mod outgoing;
 #[cfg(test)]
@@ -83,7 +225,6 @@ mod unacked;
 pub mod uri;
 
 use std::fmt;
-use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -92,10 +233,8 @@ use self::content::Chunk;
 use self::event::Events;
 use self::outgoing::Outgoing;
 use self::timers::Timers;
-use crate::text::ShortString;
 use crate::time::Instant;
 use crate::wire::frame::{self, FrameKind};
-use crate::wire::method;
 
 pub use self::channel::ChannelId;
 pub use self::config::ConnectionConfig;
@@ -441,49 +580,6 @@ impl Connection {
             self.refused = false;
             self.events.push(Event::Writable);
         }
-    }
-
-    /// Ends the connection because of `error`, and tells the peer where that is its fault.
-    fn fail(&mut self, error: ConnectionError) {
-        match (&self.phase, &error) {
-            (Phase::Closed, _) => return,
-            (Phase::Closing, ConnectionError::ClosedLocally { .. }) => {}
-            // Whatever ends a connection that we are closing, it was us who closed it.
-            (Phase::Closing, _) => {
-                self.finish(ConnectionError::ClosedLocally { acknowledged: false });
-                return;
-            }
-            (Phase::Open, ConnectionError::Protocol(broken)) => {
-                let text = ShortString::truncated(&broken.to_string());
-                self.outgoing.push_control(method::connection_close(broken.reply_code(), &text));
-            }
-            _ => {}
-        }
-        self.finish(error);
-    }
-
-    /// Ends the connection: everything that waits is told why.
-    fn finish(&mut self, error: ConnectionError) {
-        self.phase = Phase::Closed;
-        self.timers.clear_all();
-        self.heartbeat_due = false;
-        self.outgoing.drop_channels();
-        let error = Arc::new(error);
-        let live: Vec<ChannelId> = self.channels.live().collect();
-        for channel in live {
-            self.end_channel(channel, &ChannelClosed::ConnectionEnded(Arc::clone(&error)));
-        }
-        self.events.push(Event::Closed(error));
-    }
-
-    /// Ends a channel: its open publishes have no verdict any more.
-    fn end_channel(&mut self, id: ChannelId, cause: &ChannelClosed) {
-        let Some(channel) = self.channels.end(id) else { return };
-        for sequence in channel.confirms.into_iter().flat_map(confirms::Confirms::abandon) {
-            let verdict = Verdict::Unknown(cause.clone());
-            self.events.push(Event::Verdict { channel: id, sequence, verdict });
-        }
-        self.events.push(Event::ChannelClosed { channel: id, cause: cause.clone() });
     }
 }
 

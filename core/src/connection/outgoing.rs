@@ -25,6 +25,8 @@ const ACKS_AT_ONCE: usize = 4_096;
 
 /// Something to send on a channel.
 pub(super) enum Item {
+    /// `channel.open`, always the first of its channel.
+    Open(Bytes),
     /// A whole method frame.
     Method(Bytes),
     /// So many acknowledgements, which the channel has noted.
@@ -42,7 +44,7 @@ pub(super) enum Item {
 impl Item {
     fn bytes(&self, frame_max: usize) -> usize {
         match self {
-            Self::Method(frame) | Self::Recover(frame) => frame.len(),
+            Self::Open(frame) | Self::Method(frame) | Self::Recover(frame) => frame.len(),
             Self::Acks { count } => acks_bytes(*count),
             Self::Settle { .. } => SETTLEMENT_FRAME,
             Self::FlowOk { .. } => method::FLOW_OK_FRAME,
@@ -218,7 +220,11 @@ impl Outgoing {
                         channel.unacked.sent(delivery_tag, settlement);
                         method::put_settlement(&mut frames, number, delivery_tag, settlement);
                     }
-                    Item::Method(_) | Item::Recover(_) | Item::FlowOk { .. } | Item::Publish { .. } => {}
+                    Item::Open(_)
+                    | Item::Method(_)
+                    | Item::Recover(_)
+                    | Item::FlowOk { .. }
+                    | Item::Publish { .. } => {}
                 }
             }
             if !frames.is_empty() {
@@ -266,6 +272,12 @@ impl Outgoing {
         let channel = channels.get(id);
         let number = id.get();
         match item {
+            Item::Open(frame) => {
+                if let Some(channel) = channel {
+                    channel.open_sent = true;
+                }
+                out.put_bytes(frame);
+            }
             Item::Method(frame) => out.put_bytes(frame),
             Item::Acks { count } => {
                 let now = count.min(ACKS_AT_ONCE);

@@ -32,6 +32,11 @@ impl<'a> Lines<'a> {
         digits.fold(0, |number: u64, digit| number.saturating_mul(10).saturating_add((digit - b'0').into()))
     }
 
+    /// What comes after the lines that were taken.
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

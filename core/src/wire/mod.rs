@@ -7,14 +7,19 @@
 //! consumers. The tests hold each hand-written path against amq-protocol.
 
 mod depth;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod differential;
 pub(crate) mod frame;
 pub(crate) mod method;
 pub(crate) mod properties;
 mod put;
 mod reader;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "tests say more than the fuzz targets do"))]
 pub(crate) mod script;
 mod send_buf;
+#[cfg(feature = "fuzzing")]
+pub mod side_by_side;
 pub(crate) mod table;
 #[cfg(test)]
 mod testing;

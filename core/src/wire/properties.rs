@@ -87,10 +87,9 @@ impl<'a> PropertyList<'a> {
     /// Measures what is to be written. `mark` takes the place of a header of its name.
     pub(super) fn new(properties: &'a Properties, mark: Option<&'a Value>) -> Result<Self, TooDeep> {
         let mut list = Self { properties, mark, headers_len: 0, flags: 0, len: size_of::<u16>() };
-        let texts = list.texts_before().chain(list.texts_between()).chain(list.texts_after());
-        for (flag, text) in texts {
-            list.add(flag, text.as_ref().map(|text| 1 + text.len()));
-        }
+        list.add_texts(list.texts_before());
+        list.add_texts(list.texts_between());
+        list.add_texts(list.texts_after());
         list.add(flag::DELIVERY_MODE, properties.delivery_mode.map(|_| 1));
         list.add(flag::PRIORITY, properties.priority.map(|_| 1));
         list.add(flag::TIMESTAMP, properties.timestamp.map(|_| 8));
@@ -99,6 +98,14 @@ impl<'a> PropertyList<'a> {
             list.add(flag::HEADERS, Some(list.headers_len.saturating_add(4)));
         }
         Ok(list)
+    }
+
+    fn add_texts<const N: usize>(&mut self, texts: [(u16, &Option<ShortString>); N]) {
+        for (flag, text) in texts {
+            if let Some(text) = text {
+                self.add(flag, Some(1 + text.len()));
+            }
+        }
     }
 
     fn add(&mut self, flag: u16, bytes: Option<usize>) {
@@ -145,12 +152,12 @@ impl<'a> PropertyList<'a> {
         own.chain(mark)
     }
 
-    fn texts_before(&self) -> impl Iterator<Item = (u16, &'a Option<ShortString>)> + use<'a> {
+    const fn texts_before(&self) -> [(u16, &'a Option<ShortString>); 2] {
         let p = self.properties;
-        [(flag::CONTENT_TYPE, &p.content_type), (flag::CONTENT_ENCODING, &p.content_encoding)].into_iter()
+        [(flag::CONTENT_TYPE, &p.content_type), (flag::CONTENT_ENCODING, &p.content_encoding)]
     }
 
-    fn texts_between(&self) -> impl Iterator<Item = (u16, &'a Option<ShortString>)> + use<'a> {
+    const fn texts_between(&self) -> [(u16, &'a Option<ShortString>); 4] {
         let p = self.properties;
         [
             (flag::CORRELATION_ID, &p.correlation_id),
@@ -158,10 +165,9 @@ impl<'a> PropertyList<'a> {
             (flag::EXPIRATION, &p.expiration),
             (flag::MESSAGE_ID, &p.message_id),
         ]
-        .into_iter()
     }
 
-    fn texts_after(&self) -> impl Iterator<Item = (u16, &'a Option<ShortString>)> + use<'a> {
+    const fn texts_after(&self) -> [(u16, &'a Option<ShortString>); 4] {
         let p = self.properties;
         [
             (flag::KIND, &p.kind),
@@ -169,16 +175,17 @@ impl<'a> PropertyList<'a> {
             (flag::APP_ID, &p.app_id),
             (flag::CLUSTER_ID, &p.cluster_id),
         ]
-        .into_iter()
     }
 }
 
 /// A place for the mark's name to be borrowed from.
 static MARK_NAME: ShortString = MARK;
 
-fn put_texts<'a>(out: &mut BytesMut, texts: impl Iterator<Item = (u16, &'a Option<ShortString>)>) {
-    for text in texts.filter_map(|(_, text)| text.as_ref()) {
-        put::short_string(out, text);
+fn put_texts<const N: usize>(out: &mut BytesMut, texts: [(u16, &Option<ShortString>); N]) {
+    for (_, text) in texts {
+        if let Some(text) = text {
+            put::short_string(out, text);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The server's side for the tests of `connection`: frames as amq-protocol writes them, and what the client
-//! sent, as text.
+//! The server's side for the tests and fuzz targets of `connection`: frames as amq-protocol writes them, and what
+//! the client sent, as text.
 
 use amq_protocol::frame::{AMQPContentHeader, AMQPFrame, WriteContext, gen_frame, parse_frame};
 use amq_protocol::protocol::basic::AMQPProperties;
@@ -329,7 +329,7 @@ fn describe_method(class: &AMQPClass) -> String {
         }
         AMQPClass::Basic(Basic::Nack(m)) => format!("nack {}{}", m.delivery_tag, multiple(m.multiple)),
         AMQPClass::Basic(Basic::Reject(m)) => format!("reject {}", m.delivery_tag),
-        other => panic!("the client never sends {other:?}"),
+        other => unreachable!("the client never sends {other:?}"),
     }
 }
 
@@ -346,7 +346,7 @@ pub(crate) struct StartOk {
 pub(crate) fn start_ok_of(bytes: &[u8]) -> StartOk {
     let (_, frame) = parse_frame(bytes).expect("a whole frame");
     let AMQPFrame::Method(0, AMQPClass::Connection(connection::AMQPMethod::StartOk(start_ok))) = frame else {
-        panic!("not a start-ok");
+        unreachable!("not a start-ok");
     };
     let properties = start_ok.client_properties.inner();
     let capabilities = properties["capabilities"].as_field_table().expect("a table");

@@ -1,10 +1,8 @@
-//! Values for the tests of this module, and how the oracle writes them.
+//! Values for the tests of this module.
 
-use amq_protocol::protocol::basic::AMQPProperties;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::table::{short_to_amq, to_amq};
 use crate::message::{DeliveryMode, Properties};
 use crate::table::{Table, Value};
 use crate::text::ShortString;
@@ -70,39 +68,4 @@ pub(super) fn any_properties() -> impl Strategy<Value = Properties> {
             }
         },
     )
-}
-
-/// The same properties as amq-protocol has them.
-pub(super) fn amq_properties(properties: &Properties) -> AMQPProperties {
-    let p = properties;
-    let mut amq = AMQPProperties::default();
-    macro_rules! texts {
-        ($($field:ident $with:ident),*) => {
-            $(if let Some(text) = &p.$field {
-                amq = amq.$with(short_to_amq(text));
-            })*
-        };
-    }
-    texts!(
-        content_type with_content_type, content_encoding with_content_encoding,
-        correlation_id with_correlation_id, reply_to with_reply_to, expiration with_expiration,
-        message_id with_message_id, kind with_type, user_id with_user_id, app_id with_app_id,
-        cluster_id with_cluster_id
-    );
-    if !p.headers.is_empty() {
-        amq = amq.with_headers(to_amq(&p.headers));
-    }
-    if let Some(mode) = p.delivery_mode {
-        amq = amq.with_delivery_mode(match mode {
-            DeliveryMode::Transient => 1,
-            DeliveryMode::Persistent => 2,
-        });
-    }
-    if let Some(priority) = p.priority {
-        amq = amq.with_priority(priority);
-    }
-    if let Some(timestamp) = p.timestamp {
-        amq = amq.with_timestamp(timestamp);
-    }
-    amq
 }

@@ -16,7 +16,7 @@ impl Connection {
     pub fn open_channel(&mut self) -> Result<ChannelId, CommandError> {
         let limit = self.open_limits().ok_or(CommandError::NotOpen)?.channel_max;
         let id = self.channels.open(limit).ok_or(CommandError::ChannelsExhausted { limit })?;
-        self.outgoing.push(id, Item::Method(method::channel_open(id.get())));
+        self.outgoing.push(id, Item::Open(method::channel_open(id.get())));
         Ok(id)
     }
 

@@ -21,27 +21,34 @@ fn drained(pair: &mut Pair, out: &mut SendBuf) {
     }
 }
 
+/// Each with a body of its own, whose block is the application's, and a confirm of its own. What is counted is all
+/// that the connection does from the command to the verdict: queueing, sending, reading, telling.
 #[test]
-fn a_confirmed_publish_takes_less_than_one_allocation() {
+fn a_confirmed_publish_takes_two_allocations_at_most() {
     let mut pair = Pair::confirming(1, config());
-    let message = message(Bytes::from_static(&[7; 256]));
-    let confirms: Vec<_> = (1..=4).map(|round| script::ack(1, round * BATCH, true)).collect();
+    let messages: Vec<Vec<Message>> =
+        (0..4).map(|_| (0..BATCH).map(|_| message(vec![7; 256])).collect()).collect();
+    let confirms: Vec<Vec<u8>> = (0..4)
+        .map(|round| (1..=BATCH).flat_map(|n| script::ack(1, round * BATCH + n, false)).collect())
+        .collect();
     let mut out = SendBuf::default();
     pair.input.reserve(64 * 1024);
     let count = steady(|round| {
-        for _ in 0..BATCH {
-            pair.client.publish(id(1), &message).unwrap();
+        let round = usize::try_from(round).unwrap();
+        for message in &messages[round] {
+            pair.client.publish(id(1), message).unwrap();
         }
         drained(&mut pair, &mut out);
-        pair.input.extend_from_slice(&confirms[usize::try_from(round).unwrap()]);
+        pair.input.extend_from_slice(&confirms[round]);
         pair.read();
         let mut told = 0;
-        while pair.client.poll_event().is_some() {
+        while let Some(event) = pair.client.poll_event() {
+            assert!(matches!(event, Event::Verdict { verdict: Verdict::Ok, .. }));
             told += 1;
         }
         assert_eq!(told, BATCH);
     });
-    assert!(count < BATCH, "{count} allocations for {BATCH} publishes");
+    assert!(count <= 2 * BATCH, "{count} allocations for {BATCH} publishes");
 }
 
 #[test]
@@ -58,6 +65,8 @@ fn a_delivery_and_its_acknowledgement_take_two_allocations() {
         (0..4).map(|round| (1..=BATCH).flat_map(|n| delivery(round * BATCH + n)).collect()).collect();
     let mut out = SendBuf::default();
     pair.input.reserve(1024 * 1024);
+    // Twice as many come before as are measured, so that nothing is left to grow: one for the properties, one for the
+    // body. Reading the properties is the application's choice.
     let count = steady(|round| {
         pair.input.extend_from_slice(&rounds[usize::try_from(round).unwrap()]);
         pair.read();
@@ -67,5 +76,5 @@ fn a_delivery_and_its_acknowledgement_take_two_allocations() {
         }
         drained(&mut pair, &mut out);
     });
-    assert!(count <= 2 * BATCH + 16, "{count} allocations for {BATCH} deliveries");
+    assert!(count <= 2 * BATCH, "{count} allocations for {BATCH} deliveries");
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Everything a server says in a lively session with two channels, to a client that takes bodies of 20,000 bytes.
+/// Everything a server says in a lively session with two channels, to a client that takes bodies of 4,600 bytes.
 fn recording() -> Vec<u8> {
     use script::Done;
     [
@@ -23,22 +23,22 @@ fn recording() -> Vec<u8> {
         script::returned(1, Some(2)),
         script::ack(1, 3, true),
         script::deliver(1, "tag", 2),
-        script::header(1, 9_000, None),
-        script::body(1, &[1; 5_000]),
+        script::header(1, 4_500, None),
+        script::body(1, &[1; 4_200]),
         script::done(2, Done::ExchangeDeclare),
         script::done(2, Done::QueueBind),
         script::done(2, Done::ExchangeBind),
         script::blocked("disk"),
-        script::body(1, &[2; 4_000]),
+        script::body(1, &[2; 300]),
         script::unblocked(),
         script::deliver(1, "tag", 3),
-        script::header(1, 30_000, None),
+        script::header(1, 5_000, None),
         script::get_ok(2, 1),
-        script::body(1, &[3; 20_000]),
-        script::header(2, 20_001, None),
+        script::body(1, &[3; 4_500]),
+        script::header(2, 4_601, None),
         script::body(2, &[4; 4_096]),
-        script::body(1, &[3; 10_000]),
-        script::body(2, &[4; 15_905]),
+        script::body(1, &[3; 500]),
+        script::body(2, &[4; 505]),
         script::get_empty(2),
         script::purge_ok(2),
         script::done(2, Done::Recover),
@@ -85,7 +85,7 @@ fn ask(client: &mut Connection) -> Result<(), CommandError> {
 /// What a client makes of the recording, cut at these places.
 fn replay(recording: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Event>, Vec<u8>) {
     let mut config = config();
-    config.max_message_bytes = 20_000;
+    config.max_message_bytes = 4_600;
     let mut pair = Pair::new(config);
     let (mut events, mut sent) = (Vec::new(), pair.sent_bytes());
     let mut asked = false;
@@ -135,18 +135,13 @@ fn a_session_reads_the_same_at_once_and_byte_by_byte() {
     assert_eq!(replay(&recording, 1..recording.len()), whole);
 }
 
-/// At every place in and around a head or a method, and in bodies at those that could matter: where they begin and
-/// end, and where one is large enough to be shared.
+/// At each of them, also within bodies.
 #[test]
 fn a_session_reads_the_same_at_every_cut() {
     let recording = recording();
     let whole = replay(&recording, []);
-    let dull = |at: usize| {
-        let around = &recording[at.saturating_sub(20)..(at + 20).min(recording.len())];
-        around.iter().all(|byte| (1..=4).contains(byte)) && !at.is_multiple_of(512)
-    };
-    for cut in (1..recording.len()).filter(|cut| !dull(*cut)) {
-        assert_eq!(replay(&recording, [cut]), whole, "cut at {cut}");
+    for cut in 1..recording.len() {
+        assert!(replay(&recording, [cut]) == whole, "cut at {cut}");
     }
 }
 
@@ -161,7 +156,7 @@ fn a_session_that_is_read_in_one_go_tells_the_same() {
             .sum();
     let in_pieces_of = |size: usize| {
         let mut config = config();
-        config.max_message_bytes = 20_000;
+        config.max_message_bytes = 4_600;
         let mut pair = Pair::new(config);
         pair.feed(&recording[..opening]);
         ask(&mut pair.client).unwrap();
@@ -171,7 +166,7 @@ fn a_session_that_is_read_in_one_go_tells_the_same() {
     };
     let whole = in_pieces_of(recording.len());
     assert_eq!(whole.0.len(), replay(&recording, []).0.len());
-    for size in [1, 7, 8, 9, 1_000, 4_096, 65_536] {
+    for size in [1, 7, 8, 9, 100, 1_000, 4_096] {
         assert!(in_pieces_of(size) == whole, "in pieces of {size}");
     }
 }
@@ -181,7 +176,7 @@ fn a_session_that_is_read_in_one_go_tells_the_same() {
 fn a_session_reads_the_same_in_any_pieces() {
     let recording = recording();
     let whole = replay(&recording, []);
-    proptest!(ProptestConfig::with_cases(64), |(sizes in prop::collection::vec(1..5_000_usize, 1..40))| {
+    proptest!(ProptestConfig::with_cases(64), |(sizes in prop::collection::vec(1..2_000_usize, 1..40))| {
         let mut end = 0;
         let cuts = sizes.iter().cycle().map(|size| { end += size; end }).take_while(|end| *end < recording.len());
         prop_assert!(replay(&recording, cuts.collect::<Vec<_>>()) == whole);

@@ -207,3 +207,39 @@ fn arguments_that_cannot_be_sent_are_refused() {
     );
     assert!(pair.sent().is_empty());
 }
+
+#[test]
+fn an_empty_answer_to_a_get_and_an_empty_return_may_be_followed_at_once() {
+    let mut pair = consuming();
+    pair.client.get(id(1), &short("q"), false).unwrap();
+    pair.publish(1, "").unwrap();
+    pair.sent();
+    pair.feed(
+        [
+            script::get_ok(1, 1),
+            script::header(1, 0, None),
+            script::returned(1, Some(1)),
+            script::ack(1, 1, false),
+            script::deliver(1, "tag", 2),
+            script::header(1, 0, None),
+        ]
+        .concat(),
+    );
+    let events = pair.events();
+    let [Event::Got { .. }, Event::Verdict { verdict, .. }, Event::Delivery(_)] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(*verdict, unroutable());
+}
+
+#[test]
+fn a_delivery_for_a_consumer_that_nobody_knows_is_told_and_can_be_given_back() {
+    let mut pair = consuming();
+    pair.feed([script::deliver(1, "somebody else's", 1), script::header(1, 0, None)].concat());
+    let events = pair.events();
+    let [Event::Delivery(delivery)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(delivery.consumer_tag().as_str(), "somebody else's");
+    assert!(delivery.must_settle(), "or it would be lost to everyone");
+    pair.client.nack(id(1), 1, false, true).unwrap();
+    assert_eq!(pair.sent(), ["1 nack 1"]);
+}

@@ -87,6 +87,23 @@ fn frames_of_a_channel_that_is_not_open_are_answered_with_504() {
 }
 
 #[test]
+fn nothing_comes_on_a_channel_before_its_open_has_left() {
+    for frame in [
+        script::channel_open_ok(2),
+        script::channel_flow(2, false),
+        script::deliver(2, "tag", 1),
+        script::header(2, 1, None),
+        script::channel_close(2, 404, "what?"),
+    ] {
+        let mut pair = Pair::confirming(1, config());
+        assert_eq!(pair.client.open_channel(), Ok(id(2)));
+        pair.feed(frame);
+        assert_eq!(pair.sent(), ["0 close 504"], "an open is not sent on a connection that has ended");
+        assert_eq!(pair.end(), ConnectionError::Protocol(ProtocolError::UnknownChannel { channel: 2 }));
+    }
+}
+
+#[test]
 fn content_out_of_order_is_answered_with_505() {
     for frames in [
         vec![script::header(1, 1, None)],
@@ -239,4 +256,27 @@ fn after_the_end_bytes_are_dropped() {
     pair.client.close(pair.now, 200, "");
     assert!(pair.events().is_empty());
     assert_eq!(pair.publish(1, "x"), Err(PublishError::NotOpen));
+}
+
+#[test]
+fn methods_that_nobody_listens_for_are_taken_and_change_nothing() {
+    let mut pair = Pair::confirming(1, config());
+    for frame in [
+        script::returned(1, None),
+        script::returned(1, Some(7)),
+        script::ack(1, 7, true),
+        script::nack(1, 7, false),
+        script::cancel(1, "nobody", false),
+        script::cancel(1, "nobody", true),
+        script::channel_flow(1, true),
+        script::unblocked(),
+        script::update_secret_ok(),
+        script::heartbeat(),
+    ] {
+        pair.feed(frame);
+        assert!(pair.events().is_empty());
+    }
+    assert_eq!(pair.sent(), ["1 flow-ok true"], "the one that asks for an answer");
+    assert_eq!(pair.client.unmatched(), Unmatched { confirms: 2, returns: 2 });
+    assert!(pair.client.is_open());
 }

@@ -12,12 +12,14 @@ mod publishing;
 mod settling;
 mod time;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::bytes::{Buf, Bytes, BytesMut};
 
 use super::*;
 use crate::message::{Message, Properties};
+use crate::text::ShortString;
 use crate::wire::script;
 
 /// A client, and what a server and a clock do to it.

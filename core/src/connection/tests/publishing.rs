@@ -413,3 +413,50 @@ fn a_channel_without_flow_holds_its_publishes_alone() {
     pair.feed(script::channel_flow(1, true));
     assert_eq!(pair.sent(), ["1 flow-ok true", "1 publish q", "1 header of 1", "1 body of 1"]);
 }
+
+#[test]
+fn a_channel_that_is_opened_anew_counts_its_publishes_from_one() {
+    let mut pair = Pair::confirming(1, config());
+    for _ in 0..3 {
+        pair.publish(1, "x").unwrap();
+    }
+    pair.sent();
+    pair.feed(script::channel_close(1, 406, "PRECONDITION_FAILED"));
+    pair.events();
+    assert_eq!(pair.client.open_channel(), Ok(id(1)));
+    pair.client.confirm_select(id(1)).unwrap();
+    assert_eq!(pair.publish(1, "first"), Ok(1));
+    assert_eq!(pair.sent()[..3], ["1 close-ok", "1 open", "1 confirm.select"], "selected before any publish");
+    pair.feed([script::channel_open_ok(1), script::select_ok(1), script::ack(1, 1, false)].concat());
+    let events = pair.events();
+    assert_eq!(verdicts(events[2..].to_vec()), [(1, Verdict::Ok)]);
+    assert_eq!(pair.client.unmatched(), Unmatched::default());
+}
+
+#[test]
+fn many_rounds_of_publishes_and_confirms_leave_nothing_behind() {
+    let mut config = config();
+    config.max_unconfirmed = 100;
+    let mut pair = Pair::confirming(1, config);
+    for round in 1..=200 {
+        for _ in 0..100 {
+            pair.publish(1, "x").unwrap();
+        }
+        pair.sent_bytes();
+        pair.feed(script::ack(1, round * 100, true));
+        assert_eq!(verdicts(pair.events()).len(), 100);
+        assert_eq!(pair.client.unsent_bytes(), 0);
+        let channel = pair.client.channels.get(id(1)).unwrap();
+        assert_eq!(channel.confirms.as_ref().unwrap().span(), 0);
+    }
+}
+
+#[test]
+fn a_body_above_the_limit_is_refused_before_anything_is_sent() {
+    let mut config = config();
+    config.max_message_bytes = 10;
+    let mut pair = Pair::confirming(1, config);
+    assert_eq!(pair.publish(1, "01234567890"), Err(PublishError::BodyTooLarge { bytes: 11, limit: 10 }));
+    assert!(pair.sent().is_empty());
+    assert_eq!(pair.publish(1, "0123456789"), Ok(1), "its neighbours go on, and no number was used");
+}

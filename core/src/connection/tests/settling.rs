@@ -199,3 +199,21 @@ fn a_delivery_that_is_held_for_long_keeps_no_memory_of_the_others() {
     pair.client.ack(id(1), 1, false).unwrap();
     assert_eq!(pair.sent(), ["1 ack 1"]);
 }
+
+#[test]
+fn nothing_is_settled_on_a_channel_that_was_closed_over_a_late_acknowledgement() {
+    let text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out";
+    let mut pair = holding(1..=3);
+    pair.client.ack(id(1), 1, false).unwrap();
+    pair.feed(script::channel_close(1, 406, text));
+    assert_eq!(pair.sent(), ["1 close-ok"], "what was queued goes with the channel");
+    let events = pair.events();
+    let [Event::ChannelClosed { cause: ChannelClosed::Peer(reason), .. }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((reason.code, reason.text.as_str()), (406, text));
+    assert_eq!(pair.client.ack(id(1), 2, false), Err(CommandError::NoSuchChannel { channel: id(1) }));
+    assert_eq!(pair.client.open_channel(), Ok(id(1)));
+    assert_eq!(pair.client.ack(id(1), 2, false), not_outstanding(2), "tags belong to their channel");
+    assert_eq!(pair.sent(), ["1 open"]);
+}

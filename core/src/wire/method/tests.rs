@@ -11,10 +11,11 @@ use crate::message::Message;
 use crate::table::{Table, Value};
 use crate::text::ShortString;
 use crate::topology::QueueDeclaration;
+use crate::wire::differential::amq_properties;
 use crate::wire::frame;
 use crate::wire::properties;
 use crate::wire::table::short_to_amq;
-use crate::wire::testing::{amq_properties, any_properties, any_short, any_table};
+use crate::wire::testing::{any_properties, any_short, any_table};
 
 /// What the oracle makes of whole frames.
 fn oracle(mut bytes: &[u8]) -> Vec<AMQPFrame> {
