@@ -1,4 +1,7 @@
 //! Reading an envelope: one pass over the body, no tree, nothing trusted.
+//!
+//! Most of what is done for a field is less work than a call with a result that does not fit into registers: such
+//! steps are marked for inlining, and what only a wrong body needs is kept out of their way (`#[cold]`).
 
 use std::borrow::Cow;
 
@@ -51,7 +54,7 @@ const fn kind_of_value(first: Option<u8>) -> &'static str {
 /// The fields read so far.
 struct Draft<'a> {
     body: &'a Bytes,
-    /// The same as text.
+    /// The same, as text.
     text: &'a str,
     limits: &'a Limits,
     job_id: Option<JobId>,
@@ -192,10 +195,10 @@ const PRIORITY: Field = Field { name: "priority", expected: "a whole number from
 const CORRELATION_ID: Field = Field { name: "correlation_id", expected: "a text or null" };
 const PAYLOAD: Field = Field { name: "payload", expected: "any JSON" };
 
-/// The value of a known field.
+/// The value of a field.
 #[derive(Clone, Copy)]
 struct Value<'a> {
-    /// The whole body.
+    /// The whole body, as text.
     text: &'a str,
     span: Span,
 }
@@ -266,21 +269,24 @@ fn spelled(body: &str, value: Span) -> Option<String> {
 /// A JSON number without sign, fraction and exponent; `None` for any other value, and above 64 bits.
 #[inline]
 fn whole_number(json: &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
+    // Every number of 19 digits fits into 64 bits, and only some of 20.
+    if json.len() > 19 {
+        return long_number(json);
+    }
+    let mut number = 0;
     for byte in json {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        number = number * 10 + u64::from(digit);
     }
-    // Up to 19 digits nothing wraps.
-    if json.len() < 20 { Some(number) } else { long_number(json) }
+    Some(number)
 }
 
 #[cold]
-fn long_number(digits: &[u8]) -> Option<u64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
+fn long_number(json: &[u8]) -> Option<u64> {
+    std::str::from_utf8(json).ok()?.parse().ok()
 }
 
 #[cold]

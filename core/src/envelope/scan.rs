@@ -239,6 +239,7 @@ impl<'a> Scanner<'a> {
         self.string_with_escapes()
     }
 
+    /// Apart from [`string`](Self::string), which so stays short enough to be inlined.
     #[inline(never)]
     fn string_with_escapes(&mut self) -> Result<(), Fault> {
         self.escaped = true;
@@ -345,11 +346,13 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    /// Where the name or value that is read next starts.
     const fn start(&mut self) -> usize {
         self.escaped = false;
         self.at
     }
 
+    /// The name or value that started there and ends here.
     const fn since(&self, start: usize) -> Span {
         Span { start, end: self.at, escaped: self.escaped }
     }
