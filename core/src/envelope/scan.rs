@@ -120,6 +120,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes behind the array or object that starts here.
+    #[inline(never)]
     fn nested(&mut self) -> Result<(), Fault> {
         let outside = self.depth;
         loop {
@@ -158,7 +159,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes behind the value that starts here and is neither array nor object.
-    #[inline]
+    #[inline(always)]
     fn scalar(&mut self) -> Result<(), Fault> {
         match self.peek() {
             Some(b'"') => self.string(),
