@@ -20,27 +20,34 @@ pub(super) type Fault = Box<DecodeError>;
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    /// Whether a string of the current name or value is written with escapes.
+    escaped: bool,
     max_nesting: usize,
     depth: usize,
     /// One bit for every open array (0) or object (1), the innermost lowest.
     objects: u128,
 }
 
-/// A value, or the name of a member.
+/// Where a value is, or the name of a member: in bytes from the start of the body.
 #[derive(Clone, Copy)]
-pub(super) struct Span<'a> {
-    /// The text as it is written, quotes included.
-    pub json: &'a str,
-    /// Where it starts, in bytes from the start of the body.
-    pub at: usize,
+pub(super) struct Span {
+    /// Where it starts; a string with its quote.
+    pub start: usize,
+    /// Where it ends: behind its last byte.
+    pub end: usize,
     /// Whether a string in it is written with escapes.
     pub escaped: bool,
 }
 
-impl Span<'_> {
-    /// Where it is in the body.
-    pub(super) const fn range(&self) -> Range<usize> {
-        self.at..self.at + self.json.len()
+impl Span {
+    /// All of it.
+    pub(super) const fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// A string without its quotes.
+    pub(super) const fn inside(self) -> Range<usize> {
+        self.start + 1..self.end - 1
     }
 }
 
@@ -51,12 +58,24 @@ impl<'a> Scanner<'a> {
             let at = error.valid_up_to();
             DecodeError::NotJson { at, wanted: "UTF-8", found: body.get(at).copied() }
         })?;
-        let mut scanner =
-            Self { text, at: 0, max_nesting: max_nesting.min(NESTING_MAX), depth: 0, objects: 0 };
+        let mut scanner = Self {
+            text,
+            at: 0,
+            escaped: false,
+            max_nesting: max_nesting.min(NESTING_MAX),
+            depth: 0,
+            objects: 0,
+        };
         scanner.skip_blank();
         Ok(scanner)
     }
 
+    /// The whole body.
+    pub(super) const fn text(&self) -> &'a str {
+        self.text
+    }
+
+    #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -68,6 +87,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Steps from behind a member to the next. `false` at the end of the object, and then it is behind.
+    #[inline]
     pub(super) fn next_member(&mut self) -> Result<bool, Fault> {
         self.skip_blank();
         if self.close(b'}') {
@@ -79,24 +99,35 @@ impl<'a> Scanner<'a> {
     }
 
     /// The name of a member, and the colon behind it.
-    pub(super) fn name(&mut self) -> Result<Span<'a>, Fault> {
-        let start = self.at;
-        let escaped = self.name_string()?;
-        let name = self.span(start, escaped);
+    #[inline]
+    pub(super) fn name(&mut self) -> Result<Span, Fault> {
+        let start = self.start();
+        self.name_string()?;
+        let name = self.since(start);
         self.colon()?;
         Ok(name)
     }
 
     /// The value that starts here, of any kind.
-    pub(super) fn value(&mut self) -> Result<Span<'a>, Fault> {
-        let (start, outside) = (self.at, self.depth);
-        let mut escaped = false;
+    #[inline]
+    pub(super) fn value(&mut self) -> Result<Span, Fault> {
+        let start = self.start();
+        match self.peek() {
+            Some(b'{' | b'[') => self.nested()?,
+            _ => self.scalar()?,
+        }
+        Ok(self.since(start))
+    }
+
+    /// Goes behind the array or object that starts here.
+    #[inline(never)]
+    fn nested(&mut self) -> Result<(), Fault> {
+        let outside = self.depth;
         loop {
             match self.peek() {
-                Some(b'"') => escaped |= self.string()?,
                 Some(b'{') => {
                     if self.enter_object()? {
-                        escaped |= self.name_string()?;
+                        self.name_string()?;
                         self.colon()?;
                         continue;
                     }
@@ -107,20 +138,16 @@ impl<'a> Scanner<'a> {
                         continue;
                     }
                 }
-                Some(b'-' | b'0'..=b'9') => self.number()?,
-                Some(b't') => self.word("true")?,
-                Some(b'f') => self.word("false")?,
-                Some(b'n') => self.word("null")?,
-                _ => return Err(self.wanted("a value")),
+                _ => self.scalar()?,
             }
             // Behind a value: out of everything that ends here, then to the next value.
             loop {
                 if self.depth == outside {
-                    return Ok(self.span(start, escaped));
+                    return Ok(());
                 }
                 if self.objects & 1 == 1 {
                     if self.next_member()? {
-                        escaped |= self.name_string()?;
+                        self.name_string()?;
                         self.colon()?;
                         break;
                     }
@@ -128,6 +155,19 @@ impl<'a> Scanner<'a> {
                     break;
                 }
             }
+        }
+    }
+
+    /// Goes behind the value that starts here and is neither array nor object.
+    #[inline(always)]
+    fn scalar(&mut self) -> Result<(), Fault> {
+        match self.peek() {
+            Some(b'"') => self.string(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            _ => Err(self.wanted("a value")),
         }
     }
 
@@ -140,13 +180,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn name_string(&mut self) -> Result<bool, Fault> {
+    #[inline]
+    fn name_string(&mut self) -> Result<(), Fault> {
         match self.peek() {
             Some(b'"') => self.string(),
             _ => Err(self.wanted("the name of a field in quotes")),
         }
     }
 
+    #[inline]
     fn colon(&mut self) -> Result<(), Fault> {
         self.skip_blank();
         self.take(b':', "a colon")?;
@@ -175,6 +217,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline]
     fn close(&mut self, bracket: u8) -> bool {
         if self.peek() != Some(bracket) {
             return false;
@@ -185,23 +228,27 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Goes behind the string that starts here, and says whether it is written with escapes.
-    fn string(&mut self) -> Result<bool, Fault> {
+    /// Goes behind the string that starts here.
+    #[inline]
+    fn string(&mut self) -> Result<(), Fault> {
         self.at += 1;
         self.skip_plain();
         if self.peek() == Some(b'"') {
             self.at += 1;
-            return Ok(false);
+            return Ok(());
         }
         self.string_with_escapes()
     }
 
-    fn string_with_escapes(&mut self) -> Result<bool, Fault> {
+    /// Apart from [`string`](Self::string), which so stays short enough to be inlined.
+    #[inline(never)]
+    fn string_with_escapes(&mut self) -> Result<(), Fault> {
+        self.escaped = true;
         loop {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(true);
+                    return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
                 _ => {
@@ -214,6 +261,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    #[inline]
     fn skip_plain(&mut self) {
         self.at = plain_end(self.text.as_bytes(), self.at);
     }
@@ -237,6 +285,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes behind the number that starts here (RFC 8259, 6).
+    #[inline]
     fn number(&mut self) -> Result<(), Fault> {
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -263,6 +312,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline]
     fn digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -281,12 +331,14 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    #[inline]
     fn skip_blank(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
+    #[inline]
     fn take(&mut self, byte: u8, wanted: &'static str) -> Result<(), Fault> {
         if self.peek() != Some(byte) {
             return Err(self.wanted(wanted));
@@ -295,8 +347,15 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn span(&self, start: usize, escaped: bool) -> Span<'a> {
-        Span { json: &self.text[start..self.at], at: start, escaped }
+    /// Where the name or value that is read next starts.
+    const fn start(&mut self) -> usize {
+        self.escaped = false;
+        self.at
+    }
+
+    /// The name or value that started there and ends here.
+    const fn since(&self, start: usize) -> Span {
+        Span { start, end: self.at, escaped: self.escaped }
     }
 
     #[cold]
@@ -307,8 +366,10 @@ impl<'a> Scanner<'a> {
 
 /// Where the first byte is, from `at` on, that a JSON string does not take as it is (RFC 8259, 7): a quote, a backslash,
 /// a control character.
+#[inline]
 pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+    let (words, _) = bytes.get(at..).unwrap_or_default().as_chunks();
+    for word in words {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
             return at + special.trailing_zeros() as usize / 8;

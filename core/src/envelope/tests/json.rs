@@ -139,6 +139,21 @@ fn bodies() -> impl Strategy<Value = String> {
     )
 }
 
+#[test]
+fn a_number_is_read_up_to_the_last_that_fits_and_never_wraps() {
+    let read = |number: &str| {
+        let text = body("").replace("1700000000000", number);
+        Envelope::decode(&text.into(), &Limits::default()).map(|envelope| envelope.enqueued_at().0)
+    };
+    for fits in [0, 9, 9_999_999_999_999_999_999, 10_000_000_000_000_000_000, u64::MAX] {
+        assert_eq!(read(&fits.to_string()), Ok(fits));
+    }
+    let above = [u128::from(u64::MAX) + 1, 1 << 64 | 7, 100_000_000_000_000_000_000, 1 << 80, u128::MAX];
+    for above in above.map(|number| number.to_string()).into_iter().chain(["1".repeat(1_000)]) {
+        assert!(matches!(read(&above), Err(DecodeError::Field { field: "enqueued_at_ms", .. })), "{above}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
