@@ -38,6 +38,8 @@
 //! | returns [`JobError::retry_after`] | the same, after a delay of its own |
 //! | returns [`JobError::defer`] | comes back ahead of what waits, with no attempt used up |
 //! | returns [`JobError::fatal`] | is a dead letter |
+//! | returns [`JobError::discard`] | is acknowledged and gone; log, observer and report tell |
+//! | does not exist for this type of job, or cannot read the payload | is a dead letter, and nothing runs |
 //!
 //! [`Worker`] has the rest, [`Worker::handler`] shows how a handler shares state with the program, and [`JobError`]
 //! what to write for `anyhow::Error`.

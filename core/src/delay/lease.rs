@@ -63,6 +63,10 @@ pub fn margin(ttl: HoldTtl) -> Duration {
 
 /// The book of leases of one work queue's hold queues, on one channel of one connection.
 ///
+/// **For expiring holds only.** A replicated hold is declared once on a connection and never expires, so that every
+/// confirm is safe; this book would have its messages published again without need.
+/// [`HoldBook`](super::HoldBook) is for either kind.
+///
 /// ```
 /// use std::time::Duration;
 /// use leveret_core::delay::{Confirmed, Granularity, HoldLeases, Lease};
@@ -77,6 +81,26 @@ pub fn margin(ttl: HoldTtl) -> Duration {
 /// let cover = leases.publish_sent(at(0), ttl);     // basic.publish
 /// leases.declare_ok(at(20), ttl);                  // queue.declare-ok
 /// assert_eq!(leases.after_confirm(at(21), cover), Confirmed::Safe);
+/// ```
+///
+/// A confirm that comes late is safe after one more declare, which proves that the queue is still the same:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use leveret_core::delay::{Confirmed, Granularity, HoldLeases};
+/// # use leveret_core::time::Instant;
+/// # let at = |ms| Instant::from_origin(Duration::from_millis(ms));
+/// # let mut leases = HoldLeases::new(Granularity::default());
+/// let ttl = Granularity::default().step();
+/// assert_eq!(ttl.as_millis(), 1_000);
+/// leases.declare_sent(at(0), ttl);
+/// let cover = leases.publish_sent(at(0), ttl);
+/// leases.declare_ok(at(20), ttl);
+///
+/// let Confirmed::Renew(late) = leases.after_confirm(at(900), cover) else { panic!("later than 750 ms") };
+/// leases.declare_sent(at(901), ttl);               // queue.declare, once more
+/// leases.declare_ok(at(930), ttl);                 // queue.declare-ok, sooner than 1750 ms
+/// assert_eq!(leases.after_declare_ok(at(930), late), Confirmed::Safe);
 /// ```
 #[derive(Clone, Debug)]
 pub struct HoldLeases {

@@ -35,7 +35,6 @@ mod deliveries;
 mod dispatch;
 mod error;
 mod event;
-mod hold_book;
 mod ids;
 mod inspector;
 mod job;

@@ -217,7 +217,7 @@ impl Publisher {
         match (verdict, cover) {
             (Verdict::Ok, None) => self.finish(id, Ok(()), context.ledger, context.outbox),
             (Verdict::Ok, Some(cover)) => {
-                let confirmed = self.queues[publish.queue].holds.after_confirm(context.now, cover);
+                let confirmed = self.queues[publish.queue].holds.after_confirm(context.now, Some(cover));
                 self.confirmed(id, confirmed, context);
             }
             (Verdict::Nacked, _) => {

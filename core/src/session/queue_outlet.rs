@@ -7,14 +7,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::hold_book::HoldBook;
 use super::ids::PublishId;
 use super::outlet::Outlet;
 use super::refusal::Refusal;
 use super::refusal::is_queue_declare;
 use super::waiting::{Room, Waiting};
 use crate::connection::{ChannelId, CloseReason, CommandError, Connection};
-use crate::delay::{Confirmed, HoldTtl, Late, Lease};
+use crate::delay::{Confirmed, HoldBook, HoldTtl, Late, Lease};
 use crate::text::ShortString;
 use crate::time::Instant;
 use crate::topology::QueuePlan;
@@ -80,7 +79,7 @@ impl QueueOutlet {
             own: Waiting::default(),
             shared: Waiting::default(),
             awaited: VecDeque::new(),
-            holds: HoldBook::new(plan.holds()),
+            holds: plan.holds().book(),
             late: Vec::new(),
             suspect: false,
             state: State::Declaring,

@@ -12,7 +12,7 @@ use crate::delay::{DelayTooLong, HoldTtl};
 use crate::envelope::{Envelope, properties::write_properties};
 use crate::message::{Message, Properties, copied_properties};
 use crate::retry;
-use crate::topology::{Placement, QueuePlan};
+use crate::topology::{HoldPlan, Placement, QueuePlan};
 
 #[cfg(test)]
 mod tests;
@@ -92,9 +92,13 @@ pub enum SuccessorKind {
 
 impl Successor {
     /// Sends it into another hold. Choose a larger one: a smaller one would bring it back early.
-    pub fn aim_at_hold(&mut self, plan: &QueuePlan, ttl: HoldTtl) {
+    ///
+    /// The holds of a job queue are [`QueuePlan::holds`], those of a subscription the
+    /// [`DelayPlan::Holds`](crate::topology::DelayPlan::Holds) of its
+    /// [`SubscriptionPlan::delay`](crate::topology::SubscriptionPlan::delay).
+    pub fn aim_at_hold(&mut self, holds: &HoldPlan, ttl: HoldTtl) {
         self.target = Target::Hold(ttl);
-        self.message.routing_key = plan.hold_name(ttl);
+        self.message.routing_key = holds.name(ttl);
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Placement {
 pub enum Wait {
     /// Nothing: it goes to the work queue itself.
     None,
-    /// The hold queue of this TTL. Its lease is the business of [`HoldLeases`](crate::delay::HoldLeases).
+    /// The hold queue of this TTL. Its lease is the business of [`HoldBook`](crate::delay::HoldBook).
     Hold(HoldTtl),
     /// The property `expiration`, as decimal milliseconds, in the waiting queue.
     Expiration(HoldTtl),

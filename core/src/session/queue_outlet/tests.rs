@@ -114,7 +114,7 @@ fn no_lease_outlives_the_link_or_a_channel_that_was_closed_over_a_publish() {
 #[test]
 fn what_waits_for_a_renewal_has_no_verdict_when_the_channel_is_gone() {
     let mut outlet = with_a_hold();
-    let cover = outlet.holds.publish_sent(NOW, hold()).expect("a lease");
+    let cover = outlet.holds.publish_sent(NOW, hold());
     let Confirmed::Renew(late) = outlet.holds.after_confirm(NOW + Duration::from_secs(6), cover) else {
         panic!("there is time to renew");
     };

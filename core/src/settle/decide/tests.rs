@@ -225,7 +225,7 @@ fn poison_is_moved_aside_byte_for_byte() {
 fn a_successor_can_be_sent_into_a_larger_hold() {
     let plan = plan(&queue());
     let mut again = successor(decide(&plan, &job(), None, &retry(None), 0));
-    again.aim_at_hold(&plan, HoldTtl::from_millis(2_000).unwrap());
+    again.aim_at_hold(plan.holds(), HoldTtl::from_millis(2_000).unwrap());
     assert_eq!(again.target, Target::Hold(HoldTtl::from_millis(2_000).unwrap()));
     assert_eq!(again.message.routing_key, "q.deferred.2000");
 }

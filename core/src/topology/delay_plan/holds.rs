@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::delay::{DelayTooLong, ExactDelays, Granularity, Grid, HoldKind, HoldTtl};
+use crate::delay::{DelayTooLong, ExactDelays, Granularity, Grid, HoldBook, HoldKind, HoldTtl};
 use crate::table::Table;
 use crate::text::ShortString;
 use crate::topology::arguments::{
@@ -21,6 +21,24 @@ use crate::topology::{QueueDeclaration, QueueName, Suffixes};
 ///   then, and none of those that were still held. A restart loses none.
 /// * **Replicated** holds hand over at least once. A SIGKILL of the broker lost none. They never expire, and each costs
 ///   the broker a Raft group, so there are few of them, further apart: see [`Grid::wide`].
+///
+/// ```
+/// use std::time::Duration;
+/// use leveret_core::delay::Granularity;
+/// use leveret_core::table::Value;
+/// use leveret_core::topology::{HoldPlan, QueueName, Suffixes};
+///
+/// let plan = HoldPlan::new(QueueName::new("shop.emails")?, Suffixes::DEFAULT, Granularity::default());
+/// let placement = plan.place(Duration::from_millis(4_200))?;
+/// let ttl = placement.hold().expect("a delay needs a hold");
+/// assert_eq!((ttl.as_millis(), placement.routing_key().as_str()), (5_000, "shop.emails.deferred.5000"));
+/// assert_eq!(plan.place(Duration::ZERO)?.routing_key(), "shop.emails", "without a delay it is the queue itself");
+///
+/// let hold = plan.declaration(ttl);
+/// assert_eq!(&hold.name, placement.routing_key());
+/// assert_eq!(hold.arguments.get("x-dead-letter-routing-key").and_then(Value::as_str), Some("shop.emails"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct HoldPlan {
     queue: QueueName,
@@ -81,6 +99,15 @@ impl HoldPlan {
     #[must_use]
     pub const fn deferral_grid(&self) -> &Grid {
         &self.deferrals
+    }
+
+    /// The book to keep over these holds, empty. A message that needs a larger hold moves by the finer of the two
+    /// grids.
+    #[must_use]
+    pub fn book(&self) -> HoldBook {
+        // The larger hold of a deferral of 100 ms is not to be one of an hour because retries have such a step.
+        let finer = if self.deferrals.step() < self.grid.step() { &self.deferrals } else { &self.grid };
+        HoldBook::new(self.kind, finer.clone())
     }
 
     /// Where a message goes that is to wait for `delay`. Without a delay it is the work queue.

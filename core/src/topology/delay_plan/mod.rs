@@ -66,8 +66,8 @@ impl DelayPlan {
         }
     }
 
-    /// What is declared before a message is published to `placement`: its hold queue, whenever the lease asks for
-    /// it ([`HoldLeases`](crate::delay::HoldLeases)); a replicated one once on each connection.
+    /// What is declared before a message is published to `placement`: its hold queue, whenever the
+    /// [book](HoldPlan::book) asks for it.
     #[must_use]
     pub fn declare_before(&self, placement: &Placement) -> Option<QueueDeclaration> {
         match (self, placement.hold()) {

@@ -2,10 +2,11 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::delay::{ExactDelays, Granularity, HoldKind, HoldTtl};
+use crate::delay::{Confirmed, ExactDelays, Granularity, HoldKind, HoldTtl};
 use crate::message::{Message, Properties};
 use crate::table::{Table, Value};
 use crate::text::ShortString;
+use crate::time::Instant;
 use crate::topology::{ExchangeName, QueueName, Suffixes, Wait};
 
 fn queue() -> QueueName {
@@ -223,4 +224,28 @@ fn retries_and_deferrals_are_on_the_same_kind_of_grid_whatever_their_steps() {
     assert_eq!(names(steps.clone().coarse()), ["q.deferred.110000", "q.deferred.110000"]);
     let exact = ExactDelays::new([delay]).unwrap();
     assert_eq!(names(steps.replicated(exact)), ["q.held.100900", "q.held.100900"]);
+}
+
+#[test]
+fn a_confirm_that_is_late_moves_a_message_by_the_finer_of_the_steps() {
+    let step = |millis| Granularity::new(Duration::from_millis(millis)).unwrap();
+    let of = |retries, deferrals| {
+        HoldPlan::new(queue(), Suffixes::DEFAULT, step(retries)).deferral_granularity(step(deferrals))
+    };
+    for plan in [of(3_600_000, 100), of(100, 3_600_000)] {
+        let (mut book, now) = (plan.book(), Instant::ORIGIN);
+        book.declare_sent(now, ttl(100));
+        let cover = book.publish_sent(now, ttl(100));
+        book.declare_ok(now, ttl(100));
+        let late = now + Duration::from_millis(300);
+        assert_eq!(book.after_confirm(late, cover), Confirmed::PublishAgain(ttl(800)), "not an hour");
+    }
+}
+
+#[test]
+fn the_book_of_replicated_holds_takes_every_confirm_for_safe() {
+    let (mut book, now) = (holds().replicated(ExactDelays::default()).book(), Instant::ORIGIN);
+    book.declare_sent(now, ttl(1_000));
+    let cover = book.publish_sent(now, ttl(1_000));
+    assert_eq!(book.after_confirm(now + Duration::from_secs(86_400), cover), Confirmed::Safe);
 }
