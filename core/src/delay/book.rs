@@ -140,8 +140,8 @@ impl HoldBook {
     /// Notes that a message came back unroutable from the hold `ttl`: it is gone, whatever was known of it. `cover`
     /// is what [`publish_sent`](Self::publish_sent) said.
     ///
-    /// The answer is the hold to publish it into again, which [`before_publish`](Self::before_publish) will ask to
-    /// declare.
+    /// The answer is the hold to publish it into again. [`before_publish`](Self::before_publish) asks to declare it,
+    /// unless that was done since.
     pub fn after_return(&mut self, ttl: HoldTtl, cover: Option<Cover>) -> HoldTtl {
         match (&mut self.holds, cover) {
             (Holds::Expiring(leases), Some(cover)) => leases.after_return(cover),

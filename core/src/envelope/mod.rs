@@ -53,6 +53,31 @@ use crate::text::ShortString;
 use crate::time::UnixMillis;
 
 /// A job on its way: what is in the body of its message.
+///
+/// ```
+/// use leveret_core::envelope::{Envelope, JobId, JobType, Limits, RawPayload};
+/// use leveret_core::text::ShortString;
+/// use leveret_core::time::UnixMillis;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let queue = ShortString::from_static("shop.emails");
+/// let payload = RawPayload::from_serialize("ada@example.org")?;
+/// let enqueued_at = UnixMillis(1_700_000_000_000);
+/// let job = Envelope::new(JobId::from_random(1), JobType::new("email")?, queue, enqueued_at, payload);
+///
+/// let delivered = Envelope::decode(&job.encode(), &Limits::default())?;
+/// assert_eq!(delivered, job);
+/// assert_eq!(delivered.payload().deserialize::<String>()?, "ada@example.org");
+///
+/// // A retry counts the attempt and joins the back; a deferral counts for itself and goes to the top.
+/// let retry = delivered.next_attempt();
+/// assert_eq!((retry.attempt(), retry.deferrals(), retry.priority()), (2, 0, 0));
+/// let deferral = delivered.deferred(Some(10));
+/// assert_eq!((deferral.attempt(), deferral.deferrals(), deferral.priority()), (1, 1, 10));
+/// assert_eq!(deferral.job_id(), job.job_id());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq)]
 pub struct Envelope {
     job_id: JobId,

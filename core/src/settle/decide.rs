@@ -112,6 +112,35 @@ impl Successor {
 /// * A deferral keeps the attempt, has the top priority and waits at least one step; beyond the queue's maximum
 ///   it is a dead letter.
 /// * A wait that no hold can keep is a dead letter that says so.
+///
+/// ```
+/// use std::time::Duration;
+/// use leveret_core::envelope::{Envelope, JobId, JobType, RawPayload};
+/// use leveret_core::retry::RetryPolicy;
+/// use leveret_core::settle::{Decision, Outcome, SuccessorKind, Target, decide};
+/// use leveret_core::time::UnixMillis;
+/// use leveret_core::topology::Queue;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let plan = Queue::new("shop.emails")?.retry(RetryPolicy::exponential(2)).plan()?;
+/// let payload = RawPayload::from_serialize("ada@example.org")?;
+/// let name = plan.name().as_short().clone();
+/// let job = Envelope::new(JobId::from_random(1), JobType::new("email")?, name, UnixMillis(0), payload);
+/// assert_eq!(decide(&plan, &job, None, &Outcome::Done, 0), Decision::Acknowledge);
+///
+/// let failed = Outcome::Retry { delay: Some(Duration::from_secs(30)), error: "smtp is down".to_owned() };
+/// let Decision::Publish(retry) = decide(&plan, &job, None, &failed, 0) else { panic!("one attempt is left") };
+/// assert!(matches!(retry.kind, SuccessorKind::Retry { attempt: 2, .. }));
+/// assert_eq!(retry.message.routing_key, "shop.emails.deferred.30000");
+///
+/// let last = job.next_attempt();
+/// let Decision::Publish(dead) = decide(&plan, &last, None, &failed, 0) else { panic!("dead letters are kept") };
+/// assert_eq!((dead.target, dead.message.routing_key.as_str()), (Target::Dead, "shop.emails.dead"));
+/// let reason = "attempt 2 of 2 failed: smtp is down".to_owned();
+/// assert_eq!(dead.kind, SuccessorKind::DeadLetter { reason });
+/// # Ok(())
+/// # }
+/// ```
 pub fn decide(
     plan: &QueuePlan,
     job: &Envelope,

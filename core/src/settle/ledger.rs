@@ -93,6 +93,25 @@ pub const DEFAULT_MAX_OWED: usize = 1_000;
 /// assert!(ledger.is_empty());
 /// # Ok::<(), leveret_core::settle::SettleError>(())
 /// ```
+///
+/// In the ordered form the delivery is acknowledged with the publish, and the successor is owed until its verdict:
+///
+/// ```
+/// # use leveret_core::settle::{SettleLedger, Settlement, Settling, Step, SuccessorVerdict, Write};
+/// let mut ledger = SettleLedger::new();
+/// let delivery = ledger.accept(Settling::Ordered);
+/// assert_eq!(ledger.settle(delivery, Settlement::Publish)?, Step::Publish { redeclare: false });
+/// // Both on the channel of the delivery: basic.publish, basic.ack. The message is kept.
+/// assert_eq!(ledger.write(delivery), Write::PublishThenAcknowledge);
+/// assert_eq!(ledger.owed(), 1);
+/// // No queue took it. Nothing can bring the original back, so it is published again, in the confirmed order.
+/// let again = ledger.verdict(delivery, SuccessorVerdict::Returned);
+/// assert_eq!(again, Step::Publish { redeclare: true });
+/// assert_eq!(ledger.write(delivery), Write::Publish);
+/// assert_eq!(ledger.verdict(delivery, SuccessorVerdict::Safe), Step::Release);
+/// assert_eq!(ledger.owed(), 0);
+/// # Ok::<(), leveret_core::settle::SettleError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SettleLedger {
     deliveries: Slots,

@@ -46,6 +46,31 @@ pub struct PlainDelivery<'a> {
 /// The header counts failures that were told. Runs that end without a word (a crash, a cut connection) are counted by
 /// the broker on a quorum queue, which moves the message to the same target past its `x-delivery-limit`; a classic
 /// queue does not count them.
+///
+/// ```
+/// use bytes::Bytes;
+/// use leveret_core::settle::{Decision, Outcome, PlainDelivery, SuccessorKind, Target, decide_plain};
+/// use leveret_core::text::ShortString;
+/// use leveret_core::topology::{DeadLetter, PlainQueue, QueueName, Subscription};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let dead = DeadLetter::to_queue(&QueueName::new("orders.dead")?);
+/// let plan = Subscription::new(PlainQueue::new("orders")?).dead_letter(dead).plan()?;
+/// let (queue, routing_key) = (ShortString::from_static("orders"), ShortString::from_static("order.new"));
+/// let body = Bytes::from_static(b"not a job");
+/// let delivery = PlainDelivery { queue: &queue, routing_key: &routing_key, properties: None, body: &body };
+///
+/// let failed = Outcome::Retry { delay: None, error: "the shop is closed".to_owned() };
+/// let Decision::Publish(copy) = decide_plain(&plan, &delivery, &failed) else { panic!("it is tried again") };
+/// assert!(matches!(copy.kind, SuccessorKind::Retry { attempt: 2, .. }));
+/// assert_eq!((copy.target, &copy.message.routing_key, &copy.message.body), (Target::Work, &queue, &body));
+///
+/// let useless = Outcome::DeadLetter { reason: "no such shop".to_owned() };
+/// let Decision::Publish(dead) = decide_plain(&plan, &delivery, &useless) else { panic!("it has a target") };
+/// assert_eq!(dead.message.routing_key, "orders.dead");
+/// # Ok(())
+/// # }
+/// ```
 pub fn decide_plain(plan: &SubscriptionPlan, delivery: &PlainDelivery<'_>, outcome: &Outcome) -> Decision {
     match outcome {
         Outcome::Done => Decision::Acknowledge,

@@ -3,7 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::delay::HoldTtl;
 use crate::table::{Table, Value};
-use crate::topology::{DeadLetter, Delay, ExchangeName, PlainQueue, QueueName, RoutingKey, Subscription};
+use crate::topology::{
+    DeadLetter, Delay, DelayPlan, ExchangeName, PlainQueue, QueueName, RoutingKey, Subscription,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -82,6 +84,16 @@ fn a_retry_is_counted_in_digits_and_waits_in_a_hold() {
     let third = successor(decided(&plan, Some(&retried(2_u32)), &retry(Some(SECOND))));
     assert_eq!(count(&third), Some("3"));
     assert_eq!(third.kind, SuccessorKind::Retry { attempt: 4, delay: SECOND });
+}
+
+#[test]
+fn a_copy_can_be_sent_into_a_larger_hold_of_its_subscription() {
+    let plan = plan(&subscription());
+    let Some(DelayPlan::Holds(holds)) = plan.delay() else { panic!("holds are the default") };
+    let mut again = successor(decided(&plan, None, &retry(Some(SECOND))));
+    let larger = HoldTtl::from_millis(2_000).unwrap();
+    again.aim_at_hold(holds, larger);
+    assert_eq!((again.target, &again.message.routing_key), (Target::Hold(larger), &holds.name(larger)));
 }
 
 #[test]
