@@ -90,7 +90,8 @@
 //!   [`Returned`](SuccessorVerdict::Returned), and says whether to publish again or to pause. The broker confirms a
 //!   returned message as well, right after the return: that confirm is not for `after_confirm`.
 //! * **A refused declare** too: [`after_refusal`](crate::delay::HoldBook::after_refusal), and
-//!   [`Refused`](SuccessorVerdict::Refused) for the successors that were to go there.
+//!   [`Refused`](SuccessorVerdict::Refused) for the successors that were to go there. It closed the channel, so those in
+//!   flight to other holds are told as [`PublishAgain`](SuccessorVerdict::PublishAgain).
 //! * **`Step::Publish { redeclare: true }`** asks for what lies behind the hold or in place of it, which somebody may
 //!   have deleted: the declarations of the plan, that is the work queue and its dead-letter queue. They go first. The
 //!   hold itself is never part of it: `before_publish` is asked before every publish into a hold, and says `Declare`
