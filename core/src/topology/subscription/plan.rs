@@ -152,6 +152,8 @@ impl Subscription {
             && waiting.name() == queue.as_short()
         {
             report(Problem::DelayIntoItself);
+            // Declared as well, the waiting queue would be a second description of the queue.
+            return Ok(None);
         }
         Ok(Some(plan))
     }

@@ -54,8 +54,11 @@ fn delays_on_a_queue_that_may_be_gone_when_the_message_comes_back() {
 
 #[test]
 fn a_queue_that_is_its_own_waiting_queue() {
-    let found = texts(&subscribed(&Subscription::new(plain("q")).delay(Delay::named(queue_name("q")))));
-    assert!(found.iter().any(|text| text.contains("delivered at once")), "{found:?}");
+    let itself = Subscription::new(plain("q")).delay(Delay::named(queue_name("q")));
+    finds(&subscribed(&itself), &["refused", "delivered at once"]);
+    for error in [itself.plan().unwrap_err(), itself.plan_existing().unwrap_err()] {
+        assert!(error.to_string().contains("delivered at once"), "{error}");
+    }
     fine(&subscribed(&Subscription::new(plain("q")).delay(Delay::named(queue_name("q.later")))));
 }
 
