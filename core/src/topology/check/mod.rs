@@ -17,7 +17,7 @@ mod finding;
 pub(super) mod names;
 mod routes;
 mod targets;
-mod topic;
+pub(super) mod topic;
 mod wording;
 
 #[cfg(test)]

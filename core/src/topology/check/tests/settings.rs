@@ -140,3 +140,41 @@ fn what_is_given_up_does_not_come_back_at_once() {
         assert!(found.iter().all(|text| text.starts_with("warned")), "{found:?}");
     }
 }
+
+#[test]
+fn what_is_given_up_does_not_come_back_by_a_pattern() {
+    let delayed = Exchange::new(exchange_name("ev"), ExchangeKind::Delayed { routes: DelayedRouting::Topic });
+    for source in
+        [Route::from(topic("ev")), Route::from(delayed), Route::from_existing(exchange_name("amq.topic"))]
+    {
+        let exchange = source.declared().map_or("amq.topic", |exchange| exchange.name().as_str()).to_owned();
+        let given_up = |pattern: &str, dead: Option<&str>| {
+            let target = DeadLetter::to_exchange(exchange_name(&exchange));
+            let target = dead.map_or(target.clone(), |dead| target.routing_key(key(dead)));
+            let route = source.clone().routing_key(key(pattern));
+            Subscription::new(plain("a")).bind(route).max_attempts(2).dead_letter(target)
+        };
+        for (pattern, dead) in [
+            ("#", Some("dead")),
+            ("order.#", Some("order.dead")),
+            ("order.*", Some("order.dead")),
+            ("#", Some("")),
+            // Whatever the message's own key is.
+            ("#", None),
+        ] {
+            let subscription = given_up(pattern, dead);
+            for error in [subscription.plan().unwrap_err(), subscription.plan_existing().unwrap_err()] {
+                assert!(error.to_string().contains("comes back at once"), "{pattern} {dead:?}: {error}");
+            }
+        }
+        for (pattern, dead) in [
+            ("order.#", Some("dead")),
+            ("order.*", Some("order.a.dead")),
+            ("order.#", None),
+            ("a#", Some("ab")),
+        ] {
+            let plan = given_up(pattern, dead).plan();
+            assert!(plan.is_ok(), "{pattern} {dead:?}: {plan:?}");
+        }
+    }
+}
