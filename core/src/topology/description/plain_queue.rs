@@ -280,7 +280,7 @@ impl PlainQueue {
             list.set(DELIVERY_LIMIT, "delivery_limit", limit);
         }
         if let Some(target) = &self.dead_letter {
-            target.write(&mut list, "dead_letter");
+            target.write(&mut list, "PlainQueue::dead_letter");
         }
         if self.single_active_consumer {
             list.set(SINGLE_ACTIVE_CONSUMER, "single_active_consumer", true);

@@ -39,6 +39,16 @@ fn a_delivery_limit_that_says_something_else_than_the_attempts() {
 }
 
 #[test]
+fn a_dead_letter_target_of_the_subscription_that_is_not_the_one_of_its_queue() {
+    let queue = plain("q").quorum().dead_letter(to("q.graves"));
+    finds(
+        &subscribed(&Subscription::new(queue).max_attempts(5).dead_letter(to("q.dead")))
+            .queue(&plain("q.dead")),
+        &["\"q.dead\" by its Subscription::dead_letter and \"q.graves\" by its PlainQueue::dead_letter"],
+    );
+}
+
+#[test]
 fn delays_on_a_queue_that_may_be_gone_when_the_message_comes_back() {
     let delayed = |queue| subscribed(&Subscription::new(queue).delay(Delay::waiting_queue()));
     let exclusive = plain("q").exclusive(true).durable(false);
