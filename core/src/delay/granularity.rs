@@ -57,7 +57,7 @@ impl HoldTtl {
 
 impl fmt::Display for HoldTtl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ms", self.0)
+        fmt::Debug::fmt(&self.as_duration(), f)
     }
 }
 
@@ -234,6 +234,23 @@ mod tests {
         assert!(second.round_up(Duration::MAX).is_err());
         let milli = Granularity::new(GRANULARITY_MIN).unwrap();
         assert!(milli.round_up(Duration::from_millis(2_147_483_601)).is_err());
+    }
+
+    #[test]
+    fn durations_in_errors_are_all_written_with_the_same_units() {
+        let days = Duration::from_secs(60 * 86_400);
+        assert_eq!(
+            Granularity::default().round_up(days).unwrap_err().to_string(),
+            "a delay of 5184000s is above the longest one that can be kept, 2147483s (24.8 days): shorten it, or keep the \
+             job elsewhere until then"
+        );
+        assert_eq!(
+            Granularity::new(Duration::from_millis(1)).unwrap_err().to_string(),
+            format!(
+                "a granularity of 1ms cannot be kept: use whole milliseconds, from 100ms to {:?}",
+                HoldTtl::MAX.as_duration()
+            )
+        );
     }
 
     #[test]

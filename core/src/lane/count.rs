@@ -105,7 +105,10 @@ impl fmt::Display for LaneCountError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "there are 1 to {LANES_MAX} lanes, not {}", self.lanes)?;
         if self.lanes == 0 {
-            f.write_str(": describe the queue without lanes if nothing needs an order")?;
+            f.write_str(
+                ": take 1 to run one delivery after another, or many to run them at once, also where nothing needs an \
+                 order: a delivery without a partition key runs on any idle lane",
+            )?;
         }
         Ok(())
     }
@@ -190,7 +193,8 @@ mod tests {
         );
         assert_eq!(
             LaneCount::new(0).unwrap_err().to_string(),
-            "there are 1 to 1024 lanes, not 0: describe the queue without lanes if nothing needs an order"
+            "there are 1 to 1024 lanes, not 0: take 1 to run one delivery after another, or many to run them at once, \
+             also where nothing needs an order: a delivery without a partition key runs on any idle lane"
         );
     }
 

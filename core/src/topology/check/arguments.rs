@@ -49,11 +49,21 @@ const QUEUE_RULES: &[Rule] = &[
         Takes::OneOf(&["classic", "quorum", "stream"]),
         "\"classic\", \"quorum\" or \"stream\"",
     ),
-    rule(CLASSIC, MAX_PRIORITY, integer(0, 255), "1 to 255 (10 is plenty), or 0 for none"),
-    rule(ANY, MESSAGE_TTL, integer(0, TEN_YEARS), "0 ms to ten years (315360000000 ms)"),
-    rule(ANY, EXPIRES, integer(1, TEN_YEARS), "1 ms to ten years (315360000000 ms)"),
-    rule(ANY, MAX_LENGTH, integer(0, i64::MAX), "0 or more"),
-    rule(ANY, MAX_LENGTH_BYTES, integer(0, i64::MAX), "0 or more"),
+    rule(CLASSIC, MAX_PRIORITY, integer(0, 255), "an integer from 1 to 255 (10 is plenty), or 0 for none"),
+    rule(
+        ANY,
+        MESSAGE_TTL,
+        integer(0, TEN_YEARS),
+        "an integer of milliseconds from 0 to 315360000000 (ten years)",
+    ),
+    rule(
+        ANY,
+        EXPIRES,
+        integer(1, TEN_YEARS),
+        "an integer of milliseconds from 1 to 315360000000 (ten years)",
+    ),
+    rule(ANY, MAX_LENGTH, integer(0, i64::MAX), "an integer, 0 or more"),
+    rule(ANY, MAX_LENGTH_BYTES, integer(0, i64::MAX), "an integer, 0 or more"),
     rule(
         ANY,
         OVERFLOW,
@@ -72,10 +82,10 @@ const QUEUE_RULES: &[Rule] = &[
         QUORUM,
         DELIVERY_LIMIT,
         integer(0, i64::MAX),
-        "0 or more (a negative one means no limit from RabbitMQ 4.0 on, and 0 on 3.10)",
+        "an integer, 0 or more (a negative one means no limit from RabbitMQ 4.0 on, and 0 on 3.10)",
     ),
     rule(ANY, SINGLE_ACTIVE_CONSUMER, Takes::Bool, "true or false"),
-    rule(QUORUM, GROUP_SIZE, integer(1, i64::MAX), "1 or more"),
+    rule(QUORUM, GROUP_SIZE, integer(1, i64::MAX), "an integer, 1 or more"),
 ];
 
 const EXCHANGE_RULES: &[Rule] = &[

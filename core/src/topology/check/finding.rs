@@ -55,11 +55,11 @@ pub enum ShortLived {
     ServerNamed,
 }
 
-/// What is wrong.
+/// What is wrong. The broker's answers are given as the reply codes of AMQP: 403, 404, 406, 541.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A queue of this type does not have the argument. The broker refuses it with 406.
+    /// **Refused.** A queue of this type does not have the argument. The broker refuses it with 406.
     Unsupported {
         /// The argument.
         argument: ShortString,
@@ -68,7 +68,7 @@ pub enum Problem {
         /// The type of the queue.
         queue_type: QueueType,
     },
-    /// The broker does not take the value, or takes it for something else.
+    /// **Refused.** The broker does not take the value, or takes it for something else.
     BadValue {
         /// The argument.
         argument: ShortString,
@@ -77,11 +77,11 @@ pub enum Problem {
         /// What it takes.
         allowed: &'static str,
     },
-    /// Two settings say different things about one argument.
+    /// **Refused.** Two settings say different things about one argument.
     SettingsContradict {
         /// The argument.
         argument: ShortString,
-        /// The setter of the one, or `argument` for a raw argument.
+        /// The setter of the one, with its type where two types have it; `argument` for a raw argument.
         setting: &'static str,
         /// What that says.
         value: Value,
@@ -90,88 +90,88 @@ pub enum Problem {
         /// What that says.
         other_value: Value,
     },
-    /// A routing key for dead letters and no exchange: 406.
+    /// **Refused.** A routing key for dead letters and no exchange: 406.
     RoutingKeyWithoutExchange {
         /// The routing key.
         routing_key: Value,
     },
-    /// Dead-lettering at least once from a queue that does not refuse publishes when it is full. The broker
-    /// falls back to at most once, silently.
+    /// **Refused.** Dead-lettering at least once from a queue that does not refuse publishes when it is full. The
+    /// broker falls back to at most once, silently.
     AtLeastOnceWithoutRejectPublish {
         /// The value of `x-overflow`, if there is one.
         overflow: Option<Value>,
     },
-    /// Dead-lettering at least once, and no exchange to dead-letter to.
+    /// **Refused.** Dead-lettering at least once, and no exchange to dead-letter to.
     AtLeastOnceWithoutTarget,
-    /// An expiring quorum queue: a declare does not renew its lease, and what is in it is dropped.
+    /// **Warned of.** An expiring quorum queue: a declare does not renew its lease, and what is in it is dropped.
     LeaseOfQuorumQueue {
         /// The value of `x-expires`.
         expires: Value,
     },
-    /// A quorum queue that is transient, exclusive or auto-delete: 406.
+    /// **Refused.** A quorum queue that is transient, exclusive or auto-delete: 406.
     QuorumFlag {
         /// The flag as it is, such as `durable is false`.
         flag: &'static str,
     },
-    /// A queue that ends with its connection and is to survive a restart of the broker.
+    /// **Refused.** A queue that ends with its connection and is to survive a restart of the broker.
     ExclusiveDurable,
-    /// A queue that does not survive a restart and is not exclusive. RabbitMQ 4.3 refuses it with 541, which
-    /// closes the connection.
+    /// **Warned of.** A queue that does not survive a restart and is not exclusive. RabbitMQ 4.3 refuses it with 541,
+    /// which closes the connection.
     TransientShared,
-    /// A queue or exchange that is the broker's own: declaring it is 403.
+    /// **Refused.** A queue or exchange that is the broker's own: declaring it is 403.
     ReservedName,
-    /// A binding to the default exchange: 403.
+    /// **Refused.** A binding to the default exchange: 403.
     BindsDefaultExchange,
-    /// A binding to a consistent-hash exchange whose routing key is no weight: 406.
+    /// **Refused.** A binding to a consistent-hash exchange whose routing key is no weight: 406.
     NotAWeight {
         /// The routing key.
         routing_key: ShortString,
     },
-    /// `max_attempts` on a quorum queue without a place for what is past it.
+    /// **Refused.** `max_attempts` on a quorum queue without a place for what is past it.
     MaxAttemptsWithoutDeadLetter {
         /// The number of attempts.
         max_attempts: u32,
     },
-    /// A dead-letter target on a quorum queue, and no number of attempts after which it is used.
+    /// **Refused.** A dead-letter target on a quorum queue, and no number of attempts after which it is used.
     DeadLetterWithoutMaxAttempts {
         /// The target.
         target: DeadLetter,
     },
-    /// Attempts of a quorum queue can only be counted where its arguments are declared.
+    /// **Refused.** Attempts of a quorum queue can only be counted where its arguments are declared.
     AttemptsOfUndeclaredQuorumQueue,
-    /// A delay on a queue that may be gone when the message comes back.
+    /// **Refused.** A delay on a queue that may be gone when the message comes back.
     DelayOnShortLived {
         /// Why it may.
         because: ShortLived,
     },
-    /// The waiting queue of a queue is that queue: what should wait would be delivered at once.
+    /// **Refused.** The waiting queue of a queue is that queue: what should wait would be delivered at once.
     DelayIntoItself,
-    /// What a subscription gives up is published to where it comes back at once.
+    /// **Refused.** What a subscription gives up is published to where it comes back at once.
     DeadLetterIntoItself {
         /// The target.
         target: DeadLetter,
     },
-    /// The count of retries is in a header that has a meaning of its own, so that a copy may lose the count, or that
-    /// meaning.
+    /// **Refused.** The count of retries is in a header that has a meaning of its own, so that a copy may lose the
+    /// count, or that meaning.
     RetryCountHeaderTaken {
         /// The header.
         header: HeaderKey,
     },
-    /// Hold queues are declared on demand, and this client declares nothing.
+    /// **Refused.** Hold queues are declared on demand, and this client declares nothing.
     HoldsWithoutDeclaring,
-    /// A length limit on a queue with delays: what is released into a full queue is lost without a word.
+    /// **Refused.** A length limit on a queue with delays: what is released into a full queue is lost without a word.
     DelaysBesideLengthLimit {
         /// The argument.
         argument: ShortString,
         /// Its value.
         value: Value,
     },
-    /// A time to live on a queue with delays: what comes back dies if it is not consumed in time.
+    /// **Warned of.** A time to live on a queue with delays: what comes back dies if it is not consumed in time.
     DelaysBesideTtl {
         /// The time to live.
         ttl: Value,
     },
-    /// A queue of a hold queue's name with other properties: the hold could not be declared, or would lose
+    /// **Refused.** A queue of a hold queue's name with other properties: the hold could not be declared, or would lose
     /// messages.
     NotTheHoldOfItsName {
         /// The job queue whose hold has this name.
@@ -183,14 +183,14 @@ pub enum Problem {
         /// What a hold of this name has.
         wanted: Option<Value>,
     },
-    /// A queue that is described for itself and belongs to another one by its name.
+    /// **Refused.** A queue that is described for itself and belongs to another one by its name.
     BelongsToAnother {
         /// The other one.
         owner: QueueName,
         /// What it is to that.
         role: Role,
     },
-    /// Two descriptions of one queue or exchange that differ.
+    /// **Refused.** Two descriptions of one queue or exchange that differ.
     DescriptionsDiffer {
         /// The property, or the setting of a job queue.
         property: ShortString,
@@ -199,35 +199,35 @@ pub enum Problem {
         /// What the other says.
         second: Option<Value>,
     },
-    /// Two descriptions of one job queue that differ in a setting which is not declared.
+    /// **Refused.** Two descriptions of one job queue that differ in a setting which is not declared.
     JobQueuesDiffer {
         /// The name of the setter.
         setting: &'static str,
     },
-    /// Messages that die by themselves come around. The broker drops a message that comes back to a queue in which
-    /// it died, unless it was rejected on the way.
+    /// **Refused** where it is certain, **warned of** otherwise. Messages that die by themselves come around. The
+    /// broker drops a message that comes back to a queue in which it died, unless it was rejected on the way.
     DeadLetterCycle {
         /// The queues on the way, back to the first.
         queues: Vec<ShortString>,
         /// Whether messages take this way for sure, or depending on their routing keys and headers.
         certain: bool,
     },
-    /// Nothing here declares the exchange or queue to which a queue dead-letters, or nothing is bound to it. Where it
-    /// is missing, messages are discarded without a word.
+    /// **Warned of.** Nothing here declares the exchange or queue to which a queue dead-letters, or nothing is bound to
+    /// it. Where it is missing, messages are discarded without a word.
     DeadLetterTargetUnknown {
         /// The exchange.
         exchange: ShortString,
         /// The routing key, where it is fixed.
         routing_key: Option<ShortString>,
     },
-    /// Nothing here declares the alternate exchange.
+    /// **Warned of.** Nothing here declares the alternate exchange.
     AlternateUnknown {
         /// The exchange.
         exchange: ShortString,
     },
-    /// Nothing here declares the exchange of a binding: 404 where it is missing.
+    /// **Warned of.** Nothing here declares the exchange of a binding: 404 where it is missing.
     SourceUnknown,
-    /// Nothing here declares the destination of a binding: 404 where it is missing.
+    /// **Warned of.** Nothing here declares the destination of a binding: 404 where it is missing.
     DestinationUnknown,
 }
 

@@ -1,14 +1,27 @@
 //! What is wrong with a topology, found before anything is sent.
 //!
-//! | file | looks at |
-//! |---|---|
-//! | `arguments` | one declaration: flags, values, values together |
-//! | `bindings` | what an exchange takes as a binding |
-//! | `names` | names that stand for two things |
-//! | `targets` | what is referred to and not declared; holds beside limits |
-//! | `routes`, `topic` | where dead letters go |
-//! | `cycles` | dead letters that come around |
-//! | `finding`, `wording` | the result |
+//! [`Topology::check`] answers with findings, each of which says in words what was found, what that does, and what to
+//! do. What is [`Refused`](Severity::Refused) is an error of a plan; what is [`Warned`](Severity::Warned) of is for a
+//! person to judge, who may know what exists on the broker already.
+//!
+//! | problem | severity | what to do |
+//! |---|---|---|
+//! | an argument, value or flag that the broker refuses, or takes for something else | refused | leave it out, or set what the finding allows |
+//! | a raw argument or setting that says something else than another setting | refused | leave one out |
+//! | two descriptions of one name that differ; a name that is another queue's hold or dead-letter queue | refused | describe it once; choose another name |
+//! | a name or binding that the broker keeps for itself | refused | choose another name, leave the binding out |
+//! | dead-lettering at least once that would be at most once, or has no target | refused | set `x-overflow` to `reject-publish`, add the exchange |
+//! | attempts of a quorum queue without a dead-letter target, or the reverse | refused | set both, where the queue is declared |
+//! | dead letters that come back to their own queue at once | refused | choose a target that leads elsewhere |
+//! | messages that die by themselves and come around | refused; warned of where it depends on the message | end the way in a queue without dead-lettering |
+//! | delays on a queue that may be gone, or may be full, when the message comes back | refused | use a named queue that lasts, without a length limit |
+//! | delays in the queue itself, or in holds that nobody declares | refused | name another queue, let the client declare |
+//! | a time to live on a queue with delays | warned of | leave it out if no message may die |
+//! | a transient shared queue; an expiring quorum queue | warned of | make it durable or exclusive; leave `x-expires` out |
+//! | an exchange or queue that is referred to and not declared here | warned of | declare it, or make sure that it exists |
+//!
+//! [`Problem`] has every one, with its severity. **Not checked** are the names of raw arguments: a misspelt one has no
+//! effect, neither here nor at the broker.
 
 mod arguments;
 mod bindings;
@@ -17,7 +30,7 @@ mod finding;
 pub(super) mod names;
 mod routes;
 mod targets;
-mod topic;
+pub(super) mod topic;
 mod wording;
 
 #[cfg(test)]

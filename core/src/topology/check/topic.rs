@@ -4,7 +4,7 @@
 /// `*` stands for one word, `#` for any number of words, and dots separate words.
 ///
 /// It looks at most at the product of the numbers of words, 128 each.
-pub(super) fn topic_matches(pattern: &str, key: &str) -> bool {
+pub(in crate::topology) fn topic_matches(pattern: &str, key: &str) -> bool {
     let (pattern, key) = (words(pattern), words(key));
     let (mut at, mut word) = (0, 0);
     // The last `#`, and up to where it was tried to reach.

@@ -18,7 +18,7 @@ impl fmt::Display for Problem {
                 other(*queue_type).as_str()
             ),
             Self::BadValue { argument, value, allowed } => {
-                write!(f, "{argument} is {value:?}: set it to {allowed}, or leave it out")
+                write!(f, "{argument} is {}: set it to {allowed}, or leave it out", Wrong(value))
             }
             Self::SettingsContradict { argument, setting, value, other_setting, other_value } => write!(
                 f,
@@ -225,6 +225,20 @@ impl fmt::Display for Shown<'_> {
         match self.0 {
             Some(value) => write!(f, "{value:?}"),
             None => f.write_str("missing"),
+        }
+    }
+}
+
+/// A value that an argument cannot have.
+struct Wrong<'a>(&'a Value);
+
+impl fmt::Display for Wrong<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_i64() {
+            // What a longer duration than the wire has numbers for comes to.
+            Some(i64::MAX) => write!(f, "{} or more, the most that can be sent", i64::MAX),
+            _ if self.0.as_str().is_some() => write!(f, "the text {:?}", self.0),
+            _ => write!(f, "{:?}", self.0),
         }
     }
 }

@@ -70,7 +70,7 @@ impl Exchange {
     }
 
     /// A raw argument, for what is not modelled here. Sent as it is; one that says something else than a
-    /// setting is refused.
+    /// setting is refused. Its name is not checked: a misspelt one has no effect, neither here nor at the broker.
     #[must_use]
     pub fn argument(mut self, name: ShortString, value: impl Into<Value>) -> Self {
         self.arguments.insert(name, value);

@@ -211,7 +211,7 @@ impl PlainQueue {
     }
 
     /// A raw argument, for what is not modelled here. Sent as it is; one that says something else than a
-    /// setting is refused.
+    /// setting is refused. Its name is not checked: a misspelt one has no effect, neither here nor at the broker.
     #[must_use]
     pub fn argument(mut self, name: ShortString, value: impl Into<Value>) -> Self {
         self.arguments.insert(name, value);
@@ -280,7 +280,7 @@ impl PlainQueue {
             list.set(DELIVERY_LIMIT, "delivery_limit", limit);
         }
         if let Some(target) = &self.dead_letter {
-            target.write(&mut list, "dead_letter");
+            target.write(&mut list, "PlainQueue::dead_letter");
         }
         if self.single_active_consumer {
             list.set(SINGLE_ACTIVE_CONSUMER, "single_active_consumer", true);

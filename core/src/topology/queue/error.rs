@@ -86,8 +86,8 @@ impl fmt::Display for QueueError {
             ),
             Self::MessageTtl { queue, ttl } => write!(
                 f,
-                "a message TTL of {ttl:?} on queue {queue} cannot be kept: use whole milliseconds, from 1 to {}",
-                u32::MAX
+                "a message TTL of {ttl:?} on queue {queue} cannot be kept: use whole milliseconds, from 1ms to {:?}",
+                Duration::from_millis(u32::MAX.into())
             ),
             Self::CoarseReplicated { queue } => write!(
                 f,

@@ -143,7 +143,7 @@ fn what_the_broker_would_refuse_or_ignore_is_refused_before_it_is_asked() {
     let refused = [
         (queue().quorum().max_priority(5), "leave it out"),
         (queue().delivery_limit(5), "make it a quorum queue"),
-        (queue().message_ttl(Duration::ZERO), "from 1 to 4294967295"),
+        (queue().message_ttl(Duration::ZERO), "from 1ms to 4294967.295s"),
         (queue().message_ttl(Duration::from_micros(1_500)), "whole milliseconds"),
         (queue().message_ttl(Duration::from_millis(4_294_967_296)), "whole milliseconds"),
         (queue().message_ttl(Duration::MAX), "whole milliseconds"),

@@ -88,7 +88,8 @@ impl Subscription {
         Self { prefetch, ..self }
     }
 
-    /// How many deliveries run at once, 1 to 1,024: those with one partition key one after another. Default 1.
+    /// How many deliveries run at once, 1 to 1,024: those with one partition key one after another, those without a key
+    /// on any idle lane. Default 1, one delivery after another.
     #[must_use]
     pub fn lanes(self, lanes: u16) -> Self {
         Self { lanes, ..self }

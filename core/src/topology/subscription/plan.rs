@@ -116,7 +116,7 @@ impl Subscription {
             (Some(max_attempts), Some(target)) => {
                 // RabbitMQ: a limit of n allows n + 1 deliveries.
                 list.set(DELIVERY_LIMIT, "max_attempts", max_attempts.saturating_sub(1));
-                target.write(list, "dead_letter");
+                target.write(list, "Subscription::dead_letter");
             }
         }
         None
@@ -152,6 +152,8 @@ impl Subscription {
             && waiting.name() == queue.as_short()
         {
             report(Problem::DelayIntoItself);
+            // Declared as well, the waiting queue would be a second description of the queue.
+            return Ok(None);
         }
         Ok(Some(plan))
     }

@@ -2,6 +2,7 @@
 
 use crate::table::{Table, Value};
 use crate::text::ShortString;
+use crate::topology::check::topic::topic_matches;
 use crate::topology::{
     Binding, BindingDestination, DelayedRouting, Exchange, ExchangeKind, ExchangeName, RoutingKey,
 };
@@ -76,22 +77,31 @@ impl Route {
         }
     }
 
-    /// Whether a message with this key surely takes the route. A pattern is not compared: it takes itself.
+    /// Whether a message with this key surely takes the route.
     pub(super) fn takes(&self, key: &str) -> bool {
-        use DelayedRouting as Delayed;
-        let same_key = self.routing_key.as_str() == key;
+        match self.routing() {
+            Some(DelayedRouting::Fanout) => true,
+            Some(DelayedRouting::Direct) => self.routing_key.as_str() == key,
+            Some(DelayedRouting::Topic) => topic_matches(self.routing_key.as_str(), key),
+            _ => false,
+        }
+    }
+
+    /// How the exchange compares routing keys; `None` where it looks at something else, or its kind is not known.
+    fn routing(&self) -> Option<DelayedRouting> {
         match &self.source {
             Source::Declared(exchange) => match exchange.kind() {
-                ExchangeKind::Fanout | ExchangeKind::Delayed { routes: Delayed::Fanout } => true,
-                ExchangeKind::Direct
-                | ExchangeKind::Topic
-                | ExchangeKind::Delayed { routes: Delayed::Direct | Delayed::Topic } => same_key,
-                _ => false,
+                ExchangeKind::Fanout => Some(DelayedRouting::Fanout),
+                ExchangeKind::Direct => Some(DelayedRouting::Direct),
+                ExchangeKind::Topic => Some(DelayedRouting::Topic),
+                ExchangeKind::Delayed { routes } => Some(*routes),
+                _ => None,
             },
             Source::Existing(name) => match name.as_str() {
-                "amq.fanout" => true,
-                "amq.direct" | "amq.topic" => same_key,
-                _ => false,
+                "amq.fanout" => Some(DelayedRouting::Fanout),
+                "amq.direct" => Some(DelayedRouting::Direct),
+                "amq.topic" => Some(DelayedRouting::Topic),
+                _ => None,
             },
         }
     }

@@ -30,15 +30,19 @@ fn what_only_quorum_queues_have_on_a_classic_one() {
 #[test]
 fn values_that_the_broker_refuses_or_takes_for_something_else() {
     let bad: [(&'static str, Value, &str); 11] = [
-        ("x-max-priority", 256_i64.into(), "x-max-priority is 256: set it to 1 to 255"),
+        ("x-max-priority", 256_i64.into(), "x-max-priority is 256: set it to an integer from 1 to 255"),
         ("x-max-priority", (-1_i64).into(), "x-max-priority is -1"),
-        ("x-expires", 0_i64.into(), "x-expires is 0: set it to 1 ms"),
-        ("x-message-ttl", (-1_i64).into(), "x-message-ttl is -1: set it to 0 ms"),
+        ("x-expires", 0_i64.into(), "x-expires is 0: set it to an integer of milliseconds from 1 to"),
+        (
+            "x-message-ttl",
+            (-1_i64).into(),
+            "x-message-ttl is -1: set it to an integer of milliseconds from 0 to",
+        ),
         ("x-message-ttl", 315_360_000_001_i64.into(), "ten years"),
-        ("x-message-ttl", "5000".into(), "x-message-ttl is \"5000\""),
-        ("x-max-length", (-1_i64).into(), "x-max-length is -1: set it to 0 or more"),
+        ("x-message-ttl", "5000".into(), "x-message-ttl is the text \"5000\": set it to an integer"),
+        ("x-max-length", (-1_i64).into(), "x-max-length is -1: set it to an integer, 0 or more"),
         ("x-max-length-bytes", Value::F64(1.5), "x-max-length-bytes is 1.5"),
-        ("x-overflow", "drop".into(), "x-overflow is \"drop\": set it to \"drop-head\""),
+        ("x-overflow", "drop".into(), "x-overflow is the text \"drop\": set it to \"drop-head\""),
         ("x-single-active-consumer", "yes".into(), "set it to true or false"),
         ("x-dead-letter-exchange", 1_i64.into(), "x-dead-letter-exchange is 1"),
     ];
@@ -56,6 +60,13 @@ fn values_that_the_broker_refuses_or_takes_for_something_else() {
     ];
     for (argument, value) in good {
         fine(&with(&raw("q", &[(argument, value)])));
+    }
+}
+
+#[test]
+fn a_duration_beyond_the_numbers_of_the_wire_is_not_said_to_be_their_last_one() {
+    for queue in [plain("q").message_ttl(Duration::MAX), plain("q").expires(Duration::MAX)] {
+        finds(&with(&queue), &["refused", "is 9223372036854775807 or more", "315360000000 (ten years)"]);
     }
 }
 
@@ -182,7 +193,7 @@ fn names_that_the_broker_keeps_for_itself() {
 #[test]
 fn an_exchange_of_no_type() {
     let custom = |kind| Exchange::new(exchange_name("x"), ExchangeKind::Custom(short(kind)));
-    finds(&Topology::new().exchange(&custom("")), &["refused, exchange \"x\"", "type is \"\""]);
+    finds(&Topology::new().exchange(&custom("")), &["refused, exchange \"x\"", "type is the text \"\""]);
     fine(&Topology::new().exchange(&custom("x-random")));
 }
 

@@ -39,6 +39,16 @@ fn a_delivery_limit_that_says_something_else_than_the_attempts() {
 }
 
 #[test]
+fn a_dead_letter_target_of_the_subscription_that_is_not_the_one_of_its_queue() {
+    let queue = plain("q").quorum().dead_letter(to("q.graves"));
+    finds(
+        &subscribed(&Subscription::new(queue).max_attempts(5).dead_letter(to("q.dead")))
+            .queue(&plain("q.dead")),
+        &["\"q.dead\" by its Subscription::dead_letter and \"q.graves\" by its PlainQueue::dead_letter"],
+    );
+}
+
+#[test]
 fn delays_on_a_queue_that_may_be_gone_when_the_message_comes_back() {
     let delayed = |queue| subscribed(&Subscription::new(queue).delay(Delay::waiting_queue()));
     let exclusive = plain("q").exclusive(true).durable(false);
@@ -54,8 +64,11 @@ fn delays_on_a_queue_that_may_be_gone_when_the_message_comes_back() {
 
 #[test]
 fn a_queue_that_is_its_own_waiting_queue() {
-    let found = texts(&subscribed(&Subscription::new(plain("q")).delay(Delay::named(queue_name("q")))));
-    assert!(found.iter().any(|text| text.contains("delivered at once")), "{found:?}");
+    let itself = Subscription::new(plain("q")).delay(Delay::named(queue_name("q")));
+    finds(&subscribed(&itself), &["refused", "delivered at once"]);
+    for error in [itself.plan().unwrap_err(), itself.plan_existing().unwrap_err()] {
+        assert!(error.to_string().contains("delivered at once"), "{error}");
+    }
     fine(&subscribed(&Subscription::new(plain("q")).delay(Delay::named(queue_name("q.later")))));
 }
 
@@ -135,5 +148,43 @@ fn what_is_given_up_does_not_come_back_at_once() {
     {
         let found = texts(&subscribed(&subscription(&target)));
         assert!(found.iter().all(|text| text.starts_with("warned")), "{found:?}");
+    }
+}
+
+#[test]
+fn what_is_given_up_does_not_come_back_by_a_pattern() {
+    let delayed = Exchange::new(exchange_name("ev"), ExchangeKind::Delayed { routes: DelayedRouting::Topic });
+    for source in
+        [Route::from(topic("ev")), Route::from(delayed), Route::from_existing(exchange_name("amq.topic"))]
+    {
+        let exchange = source.declared().map_or("amq.topic", |exchange| exchange.name().as_str()).to_owned();
+        let given_up = |pattern: &str, dead: Option<&str>| {
+            let target = DeadLetter::to_exchange(exchange_name(&exchange));
+            let target = dead.map_or(target.clone(), |dead| target.routing_key(key(dead)));
+            let route = source.clone().routing_key(key(pattern));
+            Subscription::new(plain("a")).bind(route).max_attempts(2).dead_letter(target)
+        };
+        for (pattern, dead) in [
+            ("#", Some("dead")),
+            ("order.#", Some("order.dead")),
+            ("order.*", Some("order.dead")),
+            ("#", Some("")),
+            // Whatever the message's own key is.
+            ("#", None),
+        ] {
+            let subscription = given_up(pattern, dead);
+            for error in [subscription.plan().unwrap_err(), subscription.plan_existing().unwrap_err()] {
+                assert!(error.to_string().contains("comes back at once"), "{pattern} {dead:?}: {error}");
+            }
+        }
+        for (pattern, dead) in [
+            ("order.#", Some("dead")),
+            ("order.*", Some("order.a.dead")),
+            ("order.#", None),
+            ("a#", Some("ab")),
+        ] {
+            let plan = given_up(pattern, dead).plan();
+            assert!(plan.is_ok(), "{pattern} {dead:?}: {plan:?}");
+        }
     }
 }
