@@ -59,7 +59,7 @@ fn codec(c: &mut Criterion) {
         });
     });
     let mut out = Vec::with_capacity(4_096);
-    group.bench_function("amq_protocol", |b| {
+    group.bench_function("amq-protocol", |b| {
         b.iter(|| {
             out.clear();
             out = side_by_side::encode_publish_oracle(black_box(&job), std::mem::take(&mut out));
@@ -76,7 +76,7 @@ fn codec(c: &mut Criterion) {
         });
     });
     let mut out = Vec::with_capacity(4_096);
-    group.bench_function("amq_protocol", |b| {
+    group.bench_function("amq-protocol", |b| {
         b.iter(|| {
             out.clear();
             out = side_by_side::encode_ack_oracle(black_box(7), std::mem::take(&mut out));
@@ -87,7 +87,7 @@ fn codec(c: &mut Criterion) {
     for (name, payload) in [("deliver", deliver(7)), ("confirm", ack(7))] {
         let mut group = c.benchmark_group(format!("wire/decode_{name}"));
         group.bench_function("leveret", |b| b.iter(|| side_by_side::decode_method(black_box(&payload))));
-        group.bench_function("amq_protocol", |b| {
+        group.bench_function("amq-protocol", |b| {
             b.iter(|| side_by_side::decode_method_oracle(black_box(&payload)));
         });
         group.finish();
@@ -101,7 +101,7 @@ fn codec(c: &mut Criterion) {
     assert_eq!(side_by_side::decode_properties(&raw), Some(3));
     let mut group = c.benchmark_group("wire/decode_properties");
     group.bench_function("leveret", |b| b.iter(|| side_by_side::decode_properties(black_box(&raw))));
-    group.bench_function("amq_protocol", |b| {
+    group.bench_function("amq-protocol", |b| {
         b.iter(|| side_by_side::decode_properties_oracle(black_box(&raw)));
     });
     group.finish();
