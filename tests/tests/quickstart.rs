@@ -4,7 +4,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use leveret_testkit::rabbitmq::needed_brokers;
+use leveret_testkit::rabbitmq::{RealBroker, needed_brokers};
 
 /// What the quickstart's queues look like on a RabbitMQ while it runs, in the words of `rabbitmqctl`.
 const ARGUMENTS: [(&str, &[&str]); 3] = [
@@ -44,23 +44,31 @@ fn the_quickstart_needs_nothing_but_itself() {
 #[test]
 fn the_quickstart_runs_on_rabbitmq_with_the_documented_arguments_and_leaves_nothing() {
     for broker in needed_brokers().expect("the brokers that are required are there") {
-        let mut running = quickstart().env("AMQP_URL", broker.uri()).spawn().expect("cargo runs");
-        // A broker that somebody else runs cannot be looked at, and the quickstart's own checks remain.
-        if broker.is_ours() {
-            for (name, expected) in ARGUMENTS {
-                let found = loop {
-                    if let Some(found) = broker.queue_arguments(name).expect("rabbitmqctl works") {
-                        break found;
-                    }
-                    let ended = running.try_wait().expect("it can be asked");
-                    assert!(ended.is_none(), "it ends before {name} is seen");
-                };
-                assert_eq!(found, expected, "{name}");
-            }
-        }
-        assert_ok(&running.wait_with_output().expect("it ends"));
+        // A hold queue is there for some seconds, and on a busy machine `rabbitmqctl` takes as long to look.
+        let seen = (0..5).any(|_| run_and_look(broker));
+        assert!(seen, "it ends before {} is seen", ARGUMENTS[ARGUMENTS.len() - 1].0);
         if let Ok(listed) = broker.ctl(&["list_queues", "--silent", "name"]) {
             assert!(!listed.contains("leveret.quickstart"), "it leaves queues: {listed}");
         }
     }
+}
+
+/// Runs it on a broker and compares its queues. Answers whether all of them were seen.
+fn run_and_look(broker: &RealBroker) -> bool {
+    let mut running = quickstart().env("AMQP_URL", broker.uri()).spawn().expect("cargo runs");
+    // A broker that somebody else runs cannot be looked at, and the quickstart's own checks remain.
+    let expected = if broker.is_ours() { &ARGUMENTS[..] } else { &[] };
+    let seen = expected.iter().all(|(name, expected)| {
+        loop {
+            if let Some(found) = broker.queue_arguments(name).expect("rabbitmqctl works") {
+                assert_eq!(found, *expected, "{name}");
+                return true;
+            }
+            if running.try_wait().expect("it can be asked").is_some() {
+                return false;
+            }
+        }
+    });
+    assert_ok(&running.wait_with_output().expect("it ends"));
+    seen
 }
