@@ -48,6 +48,8 @@ pub(super) struct Channel {
     pub(super) open_sent: bool,
     /// What the server has to answer, in the order of the commands.
     pub(super) replies: VecDeque<Reply>,
+    /// How many of these commands have left. Nobody can answer the others.
+    pub(super) asked: usize,
     pub(super) confirms: Option<Confirms>,
     /// Whether publishes and settlements wait for a commit.
     pub(super) transactional: bool,
@@ -112,6 +114,7 @@ impl Channel {
         Self {
             open_sent: false,
             replies: VecDeque::from([Reply::Open]),
+            asked: 0,
             confirms: None,
             transactional: false,
             consumers: BTreeMap::new(),
@@ -125,9 +128,12 @@ impl Channel {
     /// Takes note of an answer, and gives what was noted for it. `None` if another one is due, or none.
     pub(super) fn answered(&mut self, is_it: impl Fn(Reply) -> bool) -> Option<Reply> {
         let waits = |due: &&Reply| due.comes_from_the_queue() && !is_it(**due);
-        let overtaken = self.replies.iter().take_while(waits).count();
-        let due = self.replies.get(overtaken).copied().filter(|due| is_it(*due))?;
+        debug_assert!(self.asked <= self.replies.len(), "a command left that nobody waits for");
+        let asked = || self.replies.iter().take(self.asked);
+        let overtaken = asked().take_while(waits).count();
+        let due = asked().nth(overtaken).copied().filter(|due| is_it(*due))?;
         self.replies.remove(overtaken);
+        self.asked -= 1;
         Some(due)
     }
 }

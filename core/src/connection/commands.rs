@@ -88,7 +88,7 @@ impl Connection {
         }
         live.replies.push_back(reply);
         self.outgoing
-            .push(channel, if reply == Reply::Recover { Item::Recover(frame) } else { Item::Method(frame) });
+            .push(channel, if reply == Reply::Recover { Item::Recover(frame) } else { Item::Request(frame) });
         Ok(())
     }
 

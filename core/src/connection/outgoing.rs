@@ -27,7 +27,9 @@ const ACKS_AT_ONCE: usize = 4_096;
 pub(super) enum Item {
     /// `channel.open`, always the first of its channel.
     Open(Bytes),
-    /// A whole method frame.
+    /// A whole method frame that is answered.
+    Request(Bytes),
+    /// Any other whole method frame.
     Method(Bytes),
     /// So many acknowledgements, which the channel has noted.
     Acks { count: usize },
@@ -44,7 +46,9 @@ pub(super) enum Item {
 impl Item {
     fn bytes(&self, frame_max: usize) -> usize {
         match self {
-            Self::Open(frame) | Self::Method(frame) | Self::Recover(frame) => frame.len(),
+            Self::Open(frame) | Self::Request(frame) | Self::Method(frame) | Self::Recover(frame) => {
+                frame.len()
+            }
             Self::Acks { count } => acks_bytes(*count),
             Self::Settle { .. } => SETTLEMENT_FRAME,
             Self::FlowOk { .. } => method::FLOW_OK_FRAME,
@@ -221,6 +225,7 @@ impl Outgoing {
                         method::put_settlement(&mut frames, number, delivery_tag, settlement);
                     }
                     Item::Open(_)
+                    | Item::Request(_)
                     | Item::Method(_)
                     | Item::Recover(_)
                     | Item::FlowOk { .. }
@@ -275,6 +280,13 @@ impl Outgoing {
             Item::Open(frame) => {
                 if let Some(channel) = channel {
                     channel.open_sent = true;
+                    channel.asked += 1;
+                }
+                out.put_bytes(frame);
+            }
+            Item::Request(frame) => {
+                if let Some(channel) = channel {
+                    channel.asked += 1;
                 }
                 out.put_bytes(frame);
             }
@@ -300,6 +312,7 @@ impl Outgoing {
             }
             Item::Recover(frame) => {
                 if let Some(channel) = channel {
+                    channel.asked += 1;
                     channel.unacked.recover_sent();
                 }
                 out.put_bytes(frame);

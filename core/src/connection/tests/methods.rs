@@ -1,5 +1,7 @@
 //! Each command is asked once and answered once, in order, whatever else is in flight.
 
+use std::num::NonZeroU16;
+
 use super::script::Done;
 use super::*;
 use crate::table::Table;
@@ -144,6 +146,20 @@ fn commands_in_flight_are_answered_in_their_order() {
         pair.feed(answer);
         assert_eq!(pair.events(), [event], "{sent}");
     }
+}
+
+#[test]
+fn an_answer_to_a_command_that_has_not_left_is_nobodys() {
+    let mut pair = Pair::confirming(1, config());
+    pair.client.set_prefetch(id(1), NonZeroU16::MIN).unwrap();
+    pair.sent();
+    pair.client.recover(id(1)).unwrap();
+    pair.client.set_prefetch(id(1), NonZeroU16::MIN).unwrap();
+    pair.feed(script::qos_ok(1));
+    assert_eq!(pair.events(), [Event::PrefetchSet { channel: id(1) }], "this one has left");
+    pair.feed(script::qos_ok(1));
+    let expected = ProtocolError::UnexpectedMethod { channel: 1, class: 60, method: 11 };
+    assert_eq!(pair.end(), ConnectionError::Protocol(expected));
 }
 
 #[test]
