@@ -5,11 +5,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
     cat <<END
-usage: fuzz/run.sh NAME [SECONDS]
-       fuzz/run.sh --all [SECONDS]
+usage: fuzz/run.sh NAME [SECONDS [SEED]]
+       fuzz/run.sh --all [SECONDS [SEED]]
 
 Searches for SECONDS (default 60, 0 for ever) and ends with an error at the first input that breaks a rule, which it
 keeps in fuzz/artifacts/NAME/. What it learns stays in the target directory, so that the next search goes on there.
+With SEED, a number, it searches in the same order each time, so that only a change can make it fail.
 With --all every target has SECONDS, one after another, also behind one that breaks a rule.
 Needs a C++ compiler. NAME is one of: $(cd fuzz/corpus && echo *)
 END
@@ -34,6 +35,7 @@ case "${1:-}" in
         ;;
 esac
 seconds=${2:-60}
+seed=${3:-0} # 0 is another one each time
 
 # What cargo-fuzz passes as well: counters at the edges of the code, and the operands of its comparisons.
 coverage=(
@@ -57,7 +59,7 @@ trap 'rm -f "$log"' EXIT
 
 # Searches with the target $1. One target alone shows what it does; among many, only how it ended.
 search() {
-    local search=("$target/$host/release/$1" -max_total_time="$seconds" -artifact_prefix="fuzz/artifacts/$1/"
+    local search=("$target/$host/release/$1" -max_total_time="$seconds" -seed="$seed" -artifact_prefix="fuzz/artifacts/$1/"
         "$target/fuzz/$1" "fuzz/corpus/$1")
     mkdir -p "$target/fuzz/$1" "fuzz/artifacts/$1"
     if [ "${#names[@]}" -eq 1 ]; then

@@ -12,6 +12,8 @@ use crate::wire::script;
 #[derive(Debug, Default)]
 pub(crate) struct StrictServer {
     channels: BTreeMap<u16, ServerChannel>,
+    /// What a hostile server sent on channels that it does not know of, and that may be open when it arrives.
+    early: BTreeMap<u16, ServerChannel>,
     /// What the client said last on channel 0, once that ends the connection.
     ended: Option<Ended>,
     /// Settlements that were read.
@@ -50,16 +52,12 @@ enum Awaited {
 impl StrictServer {
     /// The server delivers a message that has to be settled.
     pub(crate) fn delivered(&mut self, channel: u16, tag: u64) {
-        if let Some(channel) = self.channels.get_mut(&channel) {
-            channel.outstanding.insert(tag);
-        }
+        self.channel(channel).outstanding.insert(tag);
     }
 
     /// The server closes a channel.
     pub(crate) fn closes(&mut self, channel: u16) {
-        if let Some(channel) = self.channels.get_mut(&channel) {
-            channel.close_awaited = true;
-        }
+        self.channel(channel).close_awaited = true;
     }
 
     /// The server answers a close of a channel. Its number is free, unless closes cross: then after both answers.
@@ -103,6 +101,13 @@ impl StrictServer {
         self.ended.is_some() || self.channels.values().all(|channel| channel.content.is_none())
     }
 
+    fn channel(&mut self, number: u16) -> &mut ServerChannel {
+        match self.channels.get_mut(&number) {
+            Some(channel) => channel,
+            None => self.early.entry(number).or_default(),
+        }
+    }
+
     fn read_connection(&mut self, method: &str) {
         match method.split(' ').next().unwrap_or_default() {
             "heartbeat" | "update-secret" => {}
@@ -114,7 +119,8 @@ impl StrictServer {
 
     fn read_channel(&mut self, number: u16, method: &str, line: &str, may_ack: &impl Fn(u16, u64) -> bool) {
         if method == "open" {
-            let before = self.channels.insert(number, ServerChannel::default());
+            let opened = self.early.remove(&number).unwrap_or_default();
+            let before = self.channels.insert(number, opened);
             assert!(before.is_none(), "{line}, which is open");
             return;
         }
