@@ -74,11 +74,7 @@ impl ShortString {
     /// As much of `text` as fits, cut at a character boundary.
     #[must_use]
     pub fn truncated(text: &str) -> Self {
-        let mut end = text.len().min(SHORT_STRING_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        Self(Text::copied(&text[..end]))
+        Self(Text::copied(cut(text, SHORT_STRING_MAX)))
     }
 
     /// Formats a text, in at most one allocation.
@@ -135,6 +131,15 @@ impl ShortString {
     pub fn is_empty(&self) -> bool {
         self.as_bytes().is_empty()
     }
+}
+
+/// As much of a text as `most` bytes hold, cut at a character.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// As much of a text as fits, and how long all of it is.

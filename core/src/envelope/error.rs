@@ -132,13 +132,10 @@ impl std::error::Error for DecodeError {}
 
 /// The start of a text that may be secret or long, at most [`QUOTE_MAX`] bytes and cut at a character.
 pub(super) fn quote(text: &str) -> String {
-    let mut end = text.len().min(QUOTE_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let quoted = crate::text::cut(text, QUOTE_MAX);
     // A line of its own would look like a second message in a log.
-    let mut start = text[..end].replace(char::is_control, " ");
-    if end < text.len() {
+    let mut start = quoted.replace(char::is_control, " ");
+    if quoted.len() < text.len() {
         start.push_str("...");
     }
     start

@@ -2,7 +2,7 @@
 
 use crate::message::{DeliveryMode, Properties};
 use crate::table::Value;
-use crate::text::ShortString;
+use crate::text::{self, ShortString};
 
 /// The header with the reason, cut at [`REASON_MAX`].
 pub const DEATH_REASON_HEADER: ShortString = ShortString::from_static("x-death-reason");
@@ -25,11 +25,7 @@ pub(super) fn write_death(properties: &mut Properties, queue: &ShortString, atte
 
 /// As much of a reason as a header takes.
 pub(super) fn cut(reason: &str) -> &str {
-    let mut end = reason.len().min(REASON_MAX);
-    while !reason.is_char_boundary(end) {
-        end -= 1;
-    }
-    &reason[..end]
+    text::cut(reason, REASON_MAX)
 }
 
 #[cfg(test)]

@@ -328,7 +328,8 @@ fn encode(frame: &AMQPFrame) -> Vec<u8> {
     written.expect("a Vec takes every write").into_inner().0
 }
 
-fn frames(mut bytes: &[u8]) -> Vec<AMQPFrame> {
+/// What the oracle makes of whole frames.
+pub(super) fn frames(mut bytes: &[u8]) -> Vec<AMQPFrame> {
     let mut frames = Vec::new();
     while !bytes.is_empty() {
         let (rest, frame) = parse_frame(bytes).expect("a frame that the oracle reads");

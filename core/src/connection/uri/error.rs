@@ -82,11 +82,7 @@ impl UriError {
         Self::Parameter { name: "server_name_indication", expected: "a host name or an address" };
 
     pub(super) fn unknown(name: &str) -> Self {
-        let mut end = name.len().min(64);
-        while !name.is_char_boundary(end) {
-            end -= 1;
-        }
-        Self::UnknownParameter { name: name[..end].to_owned() }
+        Self::UnknownParameter { name: crate::text::cut(name, 64).to_owned() }
     }
 
     /// The same error without words of the URI.

@@ -1,6 +1,6 @@
 //! amq-protocol is the oracle of what is encoded and decoded by hand.
 
-use amq_protocol::frame::{AMQPFrame, WriteContext, gen_frame, parse_frame};
+use amq_protocol::frame::{AMQPFrame, WriteContext, gen_frame};
 use amq_protocol::protocol::{AMQPClass, basic, channel, confirm, connection, exchange, queue, tx};
 use amq_protocol::types::FieldTable;
 use bytes::BytesMut;
@@ -11,22 +11,11 @@ use crate::message::Message;
 use crate::table::{Table, Value};
 use crate::text::ShortString;
 use crate::topology::QueueDeclaration;
-use crate::wire::differential::amq_properties;
+use crate::wire::differential::{amq_properties, frames as oracle};
 use crate::wire::frame;
 use crate::wire::properties;
 use crate::wire::table::short_to_amq;
 use crate::wire::testing::{any_properties, any_short, any_table};
-
-/// What the oracle makes of whole frames.
-fn oracle(mut bytes: &[u8]) -> Vec<AMQPFrame> {
-    let mut frames = Vec::new();
-    while !bytes.is_empty() {
-        let (rest, frame) = parse_frame(bytes).expect("a frame that the oracle reads");
-        frames.push(frame);
-        bytes = rest;
-    }
-    frames
-}
 
 /// The payload of a method as the oracle writes it.
 fn payload(class: AMQPClass) -> Vec<u8> {
